@@ -89,15 +89,17 @@ BENCH := $(B)/test/bench/bench
 PAPER := $(B)/test/paper/paper
 TOOLS := $(BENCH) $(PAPER)
 # Each takes a sanitizer a minute and runs what shorter tests run, too: WHOLE=1 runs them all.
-LONG := $(addprefix test/replay/scan/,averages.sh delays.sh dual.sh field.sh fmri.sh paths.sh \
-        prior.sh) \
-        $(addprefix test/replay/init/,kinds.sh real.sh) test/replay/recordings.sh \
+LONG := $(addprefix test/replay/scan/,anatomy.sh averages.sh delays.sh dual.sh ends.sh field.sh \
+        fmri.sh paths.sh prior.sh) \
+        $(addprefix test/replay/init/,kinds.sh real.sh) \
+        $(addprefix test/replay/,ranks.sh recordings.sh) \
         test/unit/board/tool/rounds.sh \
         test/unit/gpu/penalty/test_priors.c
 SPARED := $(if $(SANITIZE),$(if $(WHOLE),,$(LONG)))
-UNITS := $(patsubst %.c,$(B)/%,$(filter-out $(SPARED),$(call find,test/fault test/replay,*.c) \
-         $(call find,test/unit,test_*.c) $(if $(filter 1,$(GPU)),$(call find,test/twin,*.c)))) \
-         $(B)/test/simulate/simulate $(B)/test/mutate/mutate
+# What takes longest does not run last, alone.
+UNITS := $(B)/test/simulate/simulate $(B)/test/mutate/mutate \
+         $(patsubst %.c,$(B)/%,$(filter-out $(SPARED),$(call find,test/fault test/replay,*.c) \
+         $(call find,test/unit,test_*.c) $(if $(filter 1,$(GPU)),$(call find,test/twin,*.c))))
 SCRIPTS := $(filter-out $(SPARED), \
            $(call find,test/unit test/replay test/fault,*.sh)) \
            $(if $(filter 0,$(GPU)),test/twin/skipped.sh)

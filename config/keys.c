@@ -392,7 +392,7 @@ P("trajectory.min_extent", BS_KEY_NUMBER, "cycles/voxel", "0.25", 0, 0.5, NULL, 
 
 P("field.map_file", BS_KEY_PATH, "", "\"\"", 0, 0, NULL, field.map_file,
   "the field map in Hz that corrects for off resonance (method cartesian: of EPI), as .cfl "
-  "[x, y, z], slices along dimension 13; a voxel of f turns by exp(-i 2 pi f t); \"\": none"),
+  "[x, y, z], slices along dimension 13; a voxel of f has the phase -2 pi f t; \"\": none"),
 P("field.from", BS_KEY_WORD, "", "\"file\"", 0, 0, fields_from, field.from,
   "where the field map comes from; file: map_file; study: from an earlier scan of the study; a "
   "scan without is refused. echoes: this protocol, gridding or cartesian, makes its images as "

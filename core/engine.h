@@ -37,7 +37,7 @@ struct bs_tables {
 	 * buffer [slice][z][y][x] radians for the phase from one echo to the next (field.from
 	 * echoes)
 	 */
-	float *turn;
+	float *phase_step;
 	const struct bs_csr *w; /* W, the anatomical constraint; NULL: identity */
 	struct bs_live *live;   /* W is made for each scan (core/solve/live.h); NULL: it is not */
 	/* rows from the image's center to the center of a GPU's slab; without slabs 0 */

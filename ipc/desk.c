@@ -17,7 +17,7 @@
 #define FRAME 9u
 /* places for peers in the gate; several desks share their process's descriptors */
 #define PLACES    256u
-#define TURN_MS   100
+#define WAIT_MS   100
 #define MS        INT64_C(1000000)
 #define IS_NUMBER 0x80u /* bit of the first byte of a question's number: no device is between */
 
@@ -63,9 +63,9 @@ static void *serve_questions(void *arg)
 	struct pollfd fd = { d->gate.fd, POLLIN, 0 };
 
 	while (!atomic_load(&d->quit)) {
-		(void)poll(&fd, 1, TURN_MS);
+		(void)poll(&fd, 1, WAIT_MS);
 		(void)pthread_mutex_lock(&d->lock);
-		bs_gate_turn(&d->gate);
+		bs_gate_tend(&d->gate);
 		look_for_room(d);
 		(void)pthread_mutex_unlock(&d->lock);
 	}
@@ -89,7 +89,7 @@ static bool push(struct bs_desk *d, const void *head, size_t head_len, const voi
 	uint64_t peer;
 
 	(void)pthread_mutex_lock(&d->lock);
-	bs_gate_turn(&d->gate);
+	bs_gate_tend(&d->gate);
 	while (!sent && (peer = bs_gate_next(&d->gate)) != 0)
 		sent = bs_gate_send(&d->gate, peer, head, head_len, tail, tail_len) == 0;
 	look_for_room(d);
@@ -105,7 +105,7 @@ static int hand_out(struct bs_desk *d, const void *head, size_t head_len, const 
 
 	if (d->gate.spec.pattern == BS_GATE_PUB) {
 		(void)pthread_mutex_lock(&d->lock);
-		bs_gate_turn(&d->gate);
+		bs_gate_tend(&d->gate);
 		bs_gate_publish(&d->gate, head, head_len, tail, tail_len);
 		(void)pthread_mutex_unlock(&d->lock);
 		return 0;
@@ -205,9 +205,9 @@ int bs_desk_open(struct bs_desk **out, const char *url, const struct bs_desk_spe
 		rc = bs_seal_keys_load(&d->keys, spec->keys, why);
 	}
 	if (rc == 0)
-		rc = bs_gate_open_by(&d->gate, url,
-				     message_max < BS_GATE_HEAD ? BS_GATE_HEAD : message_max, &gate,
-				     why);
+		rc = bs_gate_open(&d->gate, url,
+				  message_max < BS_GATE_HEAD ? BS_GATE_HEAD : message_max, &gate,
+				  why);
 	if (rc != 0) {
 		bs_seal_keys_wipe(&d->keys);
 		(void)pthread_mutex_destroy(&d->lock);
@@ -264,7 +264,7 @@ uint64_t bs_desk_connections(struct bs_desk *d, uint64_t *now)
 
 	(void)pthread_mutex_lock(&d->lock);
 	if (hands_out(d)) /* PUSH and PUB count peers that have shaken hands */
-		bs_gate_turn(&d->gate);
+		bs_gate_tend(&d->gate);
 	n = d->gate.shaken;
 	*now = bs_gate_ready(&d->gate);
 	(void)pthread_mutex_unlock(&d->lock);

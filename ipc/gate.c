@@ -424,7 +424,7 @@ bool bs_gate_take(struct bs_gate *g, struct bs_gate_message *m)
 	}
 }
 
-void bs_gate_turn(struct bs_gate *g)
+void bs_gate_tend(struct bs_gate *g)
 {
 	struct bs_gate_message m;
 

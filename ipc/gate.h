@@ -22,7 +22,7 @@
  * discarded as it comes; take then gives its length and its first BS_GATE_HEAD bytes. A peer that
  * announces more than BS_GATE_LONGEST bytes does not speak the protocol and is let go.
  *
- * With keys (bs_gate_open_by) a connection is sealed: behind the greeting a peer says hello with a
+ * With keys a connection is sealed: behind the greeting a peer says hello with a
  * key that is known (ipc/seal/hello.h), and every message after that is sealed (ipc/seal/seal.h).
  * take gives the opened message. A peer without such a key, or whose message does not open, is let
  * go and counted. Until its first message has opened, a peer has the lowest rank and does not count
@@ -134,7 +134,7 @@ struct bs_gate {
 	uint64_t favored; /* id of the favored peer, or 0 */
 	unsigned streak;  /* messages of the favored peer in a row */
 	size_t rests;     /* bytes kept of messages on their way */
-	uint32_t turn;    /* the place that was last sent to */
+	uint32_t sent_to; /* the place that was last sent to */
 	uint64_t clock;   /* counts activity, so that keys tell who was idle longer */
 	struct epoll_event event[BS_GATE_EVENTS];
 	int events, event_at;
@@ -158,12 +158,11 @@ struct bs_gate_message {
 
 /*
  * message_max: bytes of the longest legal message. The gate's memory is BS_GATE_BUFFERS times that,
- * all of it touched. The URL is refused as bs_endpoint_bind refuses it. On failure g is closed.
+ * all of it touched. The URL is refused as bs_endpoint_bind refuses it; with keys any address over
+ * tcp is accepted. On failure g is closed.
  */
-int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct bs_fail *why);
-/* bs_gate_open with a spec; with keys any address over tcp is accepted. */
-int bs_gate_open_by(struct bs_gate *g, const char *url, size_t message_max,
-		    const struct bs_gate_spec *spec, struct bs_fail *why);
+int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max,
+		 const struct bs_gate_spec *spec, struct bs_fail *why);
 void bs_gate_close(struct bs_gate *g);
 
 /* Gives the next message of any peer, without waiting; false: there is none. */
@@ -181,7 +180,7 @@ void bs_gate_forgo(struct bs_gate *g, const unsigned char *msg);
  * Does what time and peers ask for, for PUSH and PUB, which take nothing; for the other patterns
  * take does it.
  */
-void bs_gate_turn(struct bs_gate *g);
+void bs_gate_tend(struct bs_gate *g);
 
 /* PUSH: the next peer in rotation that would take a message whole or in part; 0: none. */
 uint64_t bs_gate_next(struct bs_gate *g);

@@ -69,13 +69,8 @@ static int make_memory(struct bs_gate *g, struct bs_fail *why)
 	return 0;
 }
 
-int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max, struct bs_fail *why)
-{
-	return bs_gate_open_by(g, url, message_max, &(struct bs_gate_spec){ 0 }, why);
-}
-
-int bs_gate_open_by(struct bs_gate *g, const char *url, size_t message_max,
-		    const struct bs_gate_spec *spec, struct bs_fail *why)
+int bs_gate_open(struct bs_gate *g, const char *url, size_t message_max,
+		 const struct bs_gate_spec *spec, struct bs_fail *why)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 	int rc;

@@ -140,7 +140,7 @@ int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head
 	    head_len + tail_len + around > most ||
 	    (g->sealed != NULL && g->sealed[bs_gate_place(p)].who == NULL))
 		return BS_ERR_IO;
-	g->turn = bs_gate_place(p);
+	g->sent_to = bs_gate_place(p);
 	if (p->out_len > 0 && !bs_gate_flush(g, p))
 		return bs_gate_here(g, peer) ? BS_ENDPOINT_TIMEOUT : BS_ERR_IO;
 	rc = g->sealed == NULL && around + head_len + tail_len > BS_GATE_OUT
@@ -158,7 +158,7 @@ static bool is_ready(const struct bs_gate_peer *p)
 uint64_t bs_gate_next(struct bs_gate *g)
 {
 	for (uint32_t i = 1; i <= g->places; i++) {
-		struct bs_gate_peer *p = &g->peer[(g->turn + i) % g->places];
+		struct bs_gate_peer *p = &g->peer[(g->sent_to + i) % g->places];
 
 		if (is_ready(p) && (p->out_len == 0 || bs_gate_flush(g, p)))
 			return p->id;

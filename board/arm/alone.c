@@ -27,9 +27,9 @@ static int pair(struct bs_tune_match *m, int i, bs_alone_frame frame, void *arg,
 {
 	int rc = 0;
 
-	for (int turn = 0; turn < 2 && rc == 0; turn++) {
-		/* each trial is first in every second turn */
-		const bool alone = (turn + i) % 2 != 0;
+	for (int round = 0; round < 2 && rc == 0; round++) {
+		/* each trial is first in every second round */
+		const bool alone = (round + i) % 2 != 0;
 		struct bs_tune_runs *r = alone ? &m->own : &m->against;
 		double ms[2];
 

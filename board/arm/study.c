@@ -114,21 +114,21 @@ int bs_armed_field(const struct bs_armed *a, const struct bs_scan_info *info, fl
 			       "(multiband): no map",
 			       p->name);
 	for (uint32_t s = 0; s < p->slices; s++) {
-		const float *turn = a->loaded.turn + s * voxels;
+		const float *step = a->loaded.phase_step + s * voxels;
 
-		if (isnan(turn[0]))
+		if (isnan(step[0]))
 			return bs_fail(why, BS_ERR_CALIBRATION,
 				       "field.from echoes of protocol '%s': slice %u has no pair "
 				       "of echoes",
 				       p->name, s);
-		if (isinf(turn[0]))
+		if (isinf(step[0]))
 			return bs_fail(why, BS_ERR_CALIBRATION,
 				       "field.from echoes of protocol '%s': slice %u: the field is "
 				       "beyond the +-%.1f Hz that these echo times tell, or jumps: "
 				       "no map",
 				       p->name, s, range_hz);
 		for (uint64_t v = 0; v < voxels; v++) {
-			const float f = (float)(scale * (double)turn[v]);
+			const float f = (float)(scale * (double)step[v]);
 
 			most = fmaxf(most, fabsf(f));
 			if (hz != NULL)

@@ -227,7 +227,7 @@ static bool give_stored(struct bs_taker *t)
 }
 
 /* Does one loop iteration of a taker's thread. With the lock held. False: nothing to do now. */
-static bool turn(struct bs_taker *t)
+static bool advance_taker(struct bs_taker *t)
 {
 	uint32_t slot;
 
@@ -256,7 +256,7 @@ static void *serve(void *arg)
 	bs_rt_leave();
 	(void)pthread_mutex_lock(&e->lock);
 	while (!atomic_load(&e->quit)) {
-		bool done = turn(t);
+		bool done = advance_taker(t);
 
 		/* without news, takers would wake one another for ever */
 		if (bs_front_trim(e) || done)

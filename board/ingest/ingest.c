@@ -291,7 +291,7 @@ static int open_gate(struct ingest *in, struct bs_fail *why)
 		spec.keys = &keys;
 		atomic_store(&spec.record->on, 1);
 	}
-	return rc == 0 ? bs_gate_open_by(&in->gate, site->kspace_url, in->message_max, &spec, why)
+	return rc == 0 ? bs_gate_open(&in->gate, site->kspace_url, in->message_max, &spec, why)
 		       : rc;
 }
 

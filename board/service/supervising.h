@@ -53,7 +53,7 @@ struct supervisor {
 	struct bs_area area; /* memory of the site before, while workers take over the new one */
 	bool draining;       /* the end has no time limit */
 	int64_t stage_ns;    /* time at which this worker's part of the end began */
-	int64_t turn_ns;
+	int64_t pass_ns;
 	int64_t ran_ns; /* sum of times in which the supervisor itself could run */
 	int status;
 };

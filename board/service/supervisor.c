@@ -28,8 +28,8 @@
 #include "drivers/file/tables.h"
 
 #define MS       INT64_C(1000000)
-#define TURN_MS  20                 /* longest sleep of the loop when nothing happens */
-#define RAN_NS   (2 * TURN_MS * MS) /* time that counts as run, of a longer pass of the loop */
+#define PASS_MS  20                 /* longest sleep of the loop when nothing happens */
+#define RAN_NS   (2 * PASS_MS * MS) /* time that counts as run, of a longer pass of the loop */
 #define FIRST_FD 32                 /* our descriptors lie above those that workers get */
 
 static int spawn(struct supervisor *v, int who)
@@ -214,13 +214,13 @@ static void watch_worker(struct supervisor *v, int who)
 
 static void watch_all(struct supervisor *v, int64_t now)
 {
-	const int64_t took_ns = now - v->turn_ns;
+	const int64_t took_ns = now - v->pass_ns;
 	bool all = true;
 	bool stalled = false;
 
 	/* this very process may have been stopped or had no processor */
 	v->ran_ns += took_ns < RAN_NS ? took_ns : RAN_NS;
-	v->turn_ns = now;
+	v->pass_ns = now;
 	for (int i = 0; i < BS_WORKERS; i++) {
 		if (v->child[i].pid != 0)
 			watch_worker(v, i);
@@ -258,7 +258,7 @@ static void look_after(struct supervisor *v)
 				 { v->shm.bell_fd[BS_SUPERVISOR], POLLIN, 0 } };
 
 	bs_bell_announce(&v->shm.s->supervisor_bell);
-	(void)poll(fds, 2, TURN_MS);
+	(void)poll(fds, 2, PASS_MS);
 	bs_bell_awake(&v->shm.s->supervisor_bell, v->shm.bell_fd[BS_SUPERVISOR]);
 	take_signals(v);
 	reap(v);
@@ -451,7 +451,7 @@ int bs_supervisor_run(const struct bs_site *site)
 	for (int i = 0; i < BS_BELLS; i++)
 		v.shm.bell_fd[i] = -1;
 	rc = start_service(&v, site, &why);
-	v.turn_ns = bs_now_ns();
+	v.pass_ns = bs_now_ns();
 	if (rc != 0) {
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
 		for (int i = 0; i < BS_WORKERS; i++)

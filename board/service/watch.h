@@ -1,16 +1,16 @@
 /*
  * board/service/watch.h - whether a worker that does not beat makes progress all the same
  *
- * A worker beats (counts up worker.beat) whenever its loop turns or its phase changes. One that is
- * arming, or inside a long call of an engine, cannot. In such a call it must have used processor
- * time: 1 % of the time since its last beat, for 10 minutes at most. A call that sleeps until a
- * GPU is done (realtime.gpu_wait = block) uses none: it may last a minute, or ten times stall_ms
- * if that is longer. Arming may read a disk or wait for a driver: it may last 10 minutes. One that
- * only waits for a processor makes no progress by no fault of its own: it has a thread that could
- * run, and has not used stall_ns of a processor since its last beat. What it would be replaced by
- * had no more. Time is the supervisor's: what that could not run itself is left out. A worker that
- * was replaced for this has twice the time, and so on.
- * A pure function. Test: test/unit/board/test_watch.c, test/fault/start/starved.sh
+ * A worker beats (counts up worker.beat) at each pass of its loop and each change of its phase. One
+ * that is arming, or inside a long call of an engine, cannot. In such a call it must have used
+ * processor time: 1 % of the time since its last beat, for 10 minutes at most. A call that sleeps
+ * until a GPU is done (realtime.gpu_wait = block) uses none: it may last a minute, or ten times
+ * stall_ms if that is longer. Arming may read a disk or wait for a driver: it may last 10 minutes.
+ * One that only waits for a processor makes no progress by no fault of its own: it has a thread
+ * that could run, and has not used stall_ns of a processor since its last beat. What it would be
+ * replaced by had no more. Time is the supervisor's: what that could not run itself is left out. A
+ * worker that was replaced for this has twice the time, and so on. A pure function. Test:
+ * test/unit/board/test_watch.c, test/fault/start/starved.sh
  */
 #ifndef BS_BOARD_SERVICE_WATCH_H
 #define BS_BOARD_SERVICE_WATCH_H

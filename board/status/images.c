@@ -26,7 +26,7 @@ static const struct bs_row taker_rows[] = {
 	  .words = bs_policy_words },
 	{ "queue", "Images that may wait for it in the pool.", EACH(taker, queue) },
 	{ "waiting", "Images in the pool that wait for it.", VIEW(taker, waiting), GAUGE,
-	  .turn = 1 },
+	  .pass = 1 },
 	{ "taken", "Images made for it.", EACH(taker, taken), COUNTER },
 	{ "handed", "Images that it took.", EACH(taker, handed), COUNTER },
 	{ "failed", "Images that it refused.", EACH(taker, failed), COUNTER },
@@ -35,13 +35,13 @@ static const struct bs_row taker_rows[] = {
 	{ "lost", "Images given up: in hand, or in its connection, when that ended.",
 	  EACH(taker, lost), COUNTER },
 	{ "behind", "Images that it will be given from the store.", EACH(taker, behind), GAUGE,
-	  .turn = 1 },
+	  .pass = 1 },
 	{ "in_hand_ms", "How long it is at the present one.", VIEW(taker, in_hand_ns),
-	  .unit = BS_MS, GAUGE, .as = "taker_in_hand_seconds", .turn = 1 },
+	  .unit = BS_MS, GAUGE, .as = "taker_in_hand_seconds", .pass = 1 },
 	{ "refusal", "Why a sink did not take the last image; empty: it did.",
 	  EACH(taker, refusal) },
 	{ NULL, "1 when it refused the last image.", EACH(taker, refusal), GAUGE,
-	  .as = "taker_refuses", .turn = 1 },
+	  .as = "taker_refuses", .pass = 1 },
 	{ "spills", NULL, EACH(taker, policy), .is = BS_POLICY_SPILL },
 	{ "stuck", NULL, VIEW(taker, stuck) },
 	{ 0 }
@@ -72,7 +72,7 @@ static const struct bs_row asker_rows[] = {
 static const struct bs_row store_rows[] = {
 	{ "last", "Number of the newest (ipc/WIRE.md).", IN(images.last) },
 	{ "bytes", "Of the images that are kept on disk.", IN(images.bytes), .unit = BS_BYTES,
-	  GAUGE, .turn = 1 },
+	  GAUGE, .pass = 1 },
 	{ "askers", "Archives that ask for images.", .most = BS_ASKERS, .view = open_asker,
 	  .rows = asker_rows, .prefix = "asker_", WHEN(EACH(images.asker, name)) },
 	{ 0 }
@@ -111,16 +111,16 @@ static const struct bs_row logged_rows[] = {
 	  GAUGE },
 	{ "buffer_bytes", "The room for these.", IN(pools.log_bytes), .unit = BS_BYTES, GAUGE },
 	{ "bytes", "Messages that are durable.", IN(log.bytes), .unit = BS_BYTES, COUNTER },
-	{ "segments", "Files that were begun.", IN(log.segments), COUNTER, .turn = 1 },
+	{ "segments", "Files that were begun.", IN(log.segments), COUNTER, .pass = 1 },
 	{ "unprepared", "Of these, those for which there was no spare one.", IN(log.unprepared),
-	  COUNTER, .turn = 1 },
-	{ "failures", "Calls of the disk's that failed.", IN(log.failures), COUNTER, .turn = 1 },
+	  COUNTER, .pass = 1 },
+	{ "failures", "Calls of the disk's that failed.", IN(log.failures), COUNTER, .pass = 1 },
 	{ "fault", "Why it cannot be written, else empty.", IN(log.fault), WHEN(IN(log.failed)) },
 	{ "commits", "Commits to the disk.", IN(log.commits), COUNTER },
 	{ "commit", "How long a commit took.", IN(log.commit), .rows = times_rows,
-	  .metric = BS_TIMES, .turn = 1 },
+	  .metric = BS_TIMES, .pass = 1 },
 	{ "lag", "From a message's receipt to its being durable.", IN(log.lag), .rows = times_rows,
-	  .metric = BS_TIMES, .turn = 1 },
+	  .metric = BS_TIMES, .pass = 1 },
 	{ 0 }
 };
 
@@ -146,7 +146,7 @@ static const struct bs_row log_rows[] = {
 	{ 0 }
 };
 const struct bs_row bs_status_log[] = {
-	{ "log", "The logs of scans.", .view = open_log, .rows = log_rows, .turn = 19 }, { 0 }
+	{ "log", "The logs of scans.", .view = open_log, .rows = log_rows, .pass = 19 }, { 0 }
 };
 const struct bs_row bs_status_takers[] = {
 	{ "consumers", "Who takes images.", .most = BS_TAKERS, .view = open_taker,
@@ -154,8 +154,8 @@ const struct bs_row bs_status_takers[] = {
 	  .line = "to {consumer:-28} {policy:-11} {handed} handed, {shed} shed, {failed} failed, "
 		  "{waiting} waiting[spills?, {behind} in the store][lost?, {lost} lost]"
 		  "[stuck?, stuck]\n[refusal?  refused the last one: {refusal}\n]",
-	  .prefix = "taker_", .rounded = true, WHEN(EACH(taker, name)), .turn = 15 },
+	  .prefix = "taker_", .rounded = true, WHEN(EACH(taker, name)), .pass = 15 },
 	{ "images", "Those kept for archives that ask (`endpoints.images`).", .rows = store_rows,
-	  .prefix = "store_", .rounded = true, .turn = 17 },
+	  .prefix = "store_", .rounded = true, .pass = 17 },
 	{ 0 }
 };

@@ -62,7 +62,7 @@ const struct bs_row bs_status_latency[] = {
 		     "        max  us\n",
 	  .line = "{protocol:-20} {stage:-8} {n:9} {p50_us:10.1} {p99_us:10.1} {p999_us:10.1} "
 		  "{max_us:10.1}\n",
-	  .turn = 14 },
+	  .pass = 14 },
 	{ 0 }
 };
 

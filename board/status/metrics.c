@@ -6,7 +6,7 @@
 #include "board/status/status.h"
 #include "board/status/table.h"
 
-#define TURNS  21u /* most passes over the metrics, plus 1 */
+#define PASSES 21u /* most passes over the metrics, plus 1 */
 #define DEPTH  6   /* most groups within each other */
 #define LABELS 4
 
@@ -16,7 +16,7 @@ struct family {
 	const struct bs_shm *m;
 	const struct bs_row *path[DEPTH], *row;
 	int depth;
-	unsigned turn;
+	unsigned pass;
 	char name[64];
 	struct bs_label label[LABELS];
 	struct bs_value value[LABELS]; /* values of the labels */
@@ -105,19 +105,19 @@ static void put_family(struct family *f)
  * Puts the metrics of this pass. x: the item. It is NULL within a list, whose metrics are declared
  * without an item; metrics of an absent object are left out.
  */
-static void walk(struct family *f, const struct bs_item *x, unsigned turn)
+static void walk(struct family *f, const struct bs_item *x, unsigned pass)
 {
 	for (const struct bs_row *r = row_at(f, f->depth)->rows; !bs_row_ends(r); r++) {
 		const bool item = x != NULL && !bs_row_lists(r);
 		struct bs_item y;
 
 		f->row = r;
-		if (r->metric != BS_NO_METRIC && turn + r->turn == f->turn)
+		if (r->metric != BS_NO_METRIC && pass + r->pass == f->pass)
 			put_family(f);
 		if (r->rows == NULL || (item && !bs_item_open(&y, x, r, 0)))
 			continue;
 		f->path[f->depth++] = r;
-		walk(f, item ? &y : NULL, turn + r->turn);
+		walk(f, item ? &y : NULL, pass + r->pass);
 		f->depth--;
 	}
 }
@@ -129,7 +129,7 @@ int bs_status_metrics(char *out, size_t cap, const struct bs_shm *shm)
 	struct bs_item x;
 
 	bs_item_top(&x, shm, &bs_status_top);
-	for (; f.turn < TURNS; f.turn++)
+	for (; f.pass < PASSES; f.pass++)
 		walk(&f, &x, 0);
 	return t.full ? BS_ERR_NOMEM : (int)t.len;
 }

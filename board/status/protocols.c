@@ -80,14 +80,14 @@ static const struct bs_row budget_rows[] = {
 	  .as = "budget_images_total" },
 	{ "missed", "Of these, those that missed it.", EACH(budget, missed), COUNTER },
 	{ "scans_stopped", "Scans that a late image ended.", EACH(budget, stopped), COUNTER,
-	  .turn = 1 },
+	  .pass = 1 },
 	{ "rung", "Where the ladder stands: 0 full, 1 fewer iterations, 2 gridding, 3 late.",
-	  EACH(budget, rung), .word = bs_rung_name, GAUGE, .turn = 1 },
+	  EACH(budget, rung), .word = bs_rung_name, GAUGE, .pass = 1 },
 	{ "rungs", "Those of the ladder of on_miss `shed`.", .most = BS_RUNGS, .rows = rung_rows,
-	  .prefix = "rung_", .turn = 3 },
+	  .prefix = "rung_", .pass = 3 },
 	{ "stages", "Those with a budget of their own.", .most = BS_BUDGET_STAGES,
 	  .rows = stage_rows, .line = "  stage {name:-10} {ms} ms: missed {missed} times\n",
-	  .prefix = "budget_stage_", .turn = 2, WHEN(EACH_OF(site.protocol, stage_ms)) },
+	  .prefix = "budget_stage_", .pass = 2, WHEN(EACH_OF(site.protocol, stage_ms)) },
 	{ "down", NULL, VIEW(steps, down) },
 	{ "up", NULL, VIEW(steps, up) },
 	{ 0 }
@@ -123,7 +123,7 @@ const struct bs_row bs_status_protocols[] = {
 	  .rows = rows,
 	  .line = "protocol {name:-20} [refused?refused][!refused?[armed?armed][!armed?not armed]]"
 		  ", {engine}[place?, {place}], {plan_bytes} bytes\n",
-	  .prefix = "protocol_", .rounded = true, .turn = 10 },
+	  .prefix = "protocol_", .rounded = true, .pass = 10 },
 	{ "refusals", NULL, .most = BS_PROTOCOLS_MAX, NUMBER(site.protocols), .rows = refusal_rows,
 	  .line = "refused  {refusal}\n", WHEN(ITEM(refused)) },
 	{ 0 }

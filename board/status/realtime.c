@@ -124,7 +124,7 @@ const struct bs_row bs_status_machine[] = {
 	  .line = "realtime       priority {priority}, affinity {affinity}, lock_memory "
 		  "{lock_memory}, timer_slack {timer_slack}, gpu {gpu}, unthrottled {unthrottled}, "
 		  "polling {polling}, gpu_shared {gpu_shared}\n" },
-	{ "canary", "Threads that only wake.", .rows = bs_canary_rows, .turn = 8 },
-	{ .rows = gpus_rows, WHEN(IN(gpus)), .turn = 9 },
+	{ "canary", "Threads that only wake.", .rows = bs_canary_rows, .pass = 8 },
+	{ .rows = gpus_rows, WHEN(IN(gpus)), .pass = 9 },
 	{ 0 }
 };

@@ -227,14 +227,14 @@ const struct bs_row bs_status_scans[] = {
 		  "[!solved_sender?a sender that is away], closed {solved_ms:.1s} s ago, is being "
 		  "reconstructed; ]"
 		  "{waiting} wait[waiting? (the first for {waiting_ms:.1s} s)], {idle} idle\n",
-	  .prefix = "kspace_", .turn = 5 },
+	  .prefix = "kspace_", .pass = 5 },
 	{ "sealed", "Endpoints that are sealed (ipc/WIRE.md).", .most = BS_SEAL_PLACES,
 	  .rows = sealed_rows,
 	  .line = "sealed {endpoint:-7} sessions {sessions}"
 		  "[unknown|refused|forged|crowded?; kept out: {unknown} of unknown keys, "
 		  "{refused} without the role, {crowded} beyond keys.connections, {forged} whose "
 		  "messages did not open; the last: {last:.150}]\n",
-	  .prefix = "sealed_", WHEN(EACH(seal, on)), .turn = 6 },
+	  .prefix = "sealed_", WHEN(EACH(seal, on)), .pass = 6 },
 	{ "scan", "The newest, in flight or over.", .view = open_scan, .rows = scan_rows,
 	  .line = "[number?scan {number}: acquisitions {acquisitions}, images {images_left}, gaps "
 		  "{gaps}, duplicates {duplicates}, rejected {rejected}, undelivered {undelivered}"

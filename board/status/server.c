@@ -45,14 +45,14 @@ static int answer_once(struct bs_status_server *s, const char *request, size_t l
 /* Answers again if the site changed meanwhile: names and numbers must be of one site. */
 static int answer(struct bs_status_server *s, const char *request, size_t len)
 {
-	const _Atomic uint32_t *turn = &s->shm->s->turn;
+	const _Atomic uint32_t *stamp = &s->shm->s->site_stamp;
 	uint32_t before;
 	int n;
 
 	do {
-		before = bs_stamp_read(turn);
+		before = bs_stamp_read(stamp);
 		n = answer_once(s, request, len);
-	} while (!bs_stamp_held(turn, before));
+	} while (!bs_stamp_held(stamp, before));
 	return n;
 }
 

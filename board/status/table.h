@@ -75,7 +75,7 @@ struct bs_row {
 	const char *as;    /* metric's name after "boreside_"; NULL: made from group and member */
 	const char *label; /* label of this item's metrics */
 	/* pass in which the metric appears; of a group: added to its rows' passes */
-	unsigned turn;
+	unsigned pass;
 	/* The members below are for rows that have rows of their own. */
 	/* the last has neither type nor rows; NULL: this row is a value */
 	const struct bs_row *rows;

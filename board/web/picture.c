@@ -89,12 +89,13 @@ static void put16(unsigned char *to, float value, const struct bs_picture *p)
 	to[1] = (unsigned char)(v >> 8 & 0xff);
 }
 
-int bs_picture_make(unsigned char **out, size_t *len, const struct bs_mrd_image *head,
-		    const unsigned char *pixels, size_t bytes, uint64_t session, uint64_t image,
+int bs_picture_make(unsigned char **out, size_t *len, const struct bs_asked *image,
 		    struct bs_fail *why)
 {
+	const struct bs_mrd_image *head = &image->head;
+	const size_t bytes = image->pixels_len;
 	const bool is_complex = head->data_type == BS_MRD_CXFLOAT;
-	const struct source s = { pixels,
+	const struct source s = { image->pixels,
 				  head->matrix_size[0],
 				  head->matrix_size[1],
 				  head->matrix_size[2],
@@ -129,8 +130,8 @@ int bs_picture_make(unsigned char **out, size_t *len, const struct bs_mrd_image 
 	for (size_t i = 0; i < n; i++)
 		p.most = fabsf(values[i]) > p.most ? fabsf(values[i]) : p.most;
 	p.least = s.has_sign ? -p.most : 0.0f;
-	p.session = session;
-	p.image = image;
+	p.session = image->session;
+	p.image = image->number;
 	memcpy(*out, &p, sizeof(p));
 	for (size_t i = 0; i < n; i++)
 		put16(*out + sizeof(p) + 2 * i, values[i], &p);

@@ -1,7 +1,7 @@
 /*
  * board/web/picture.h - an image as the page shows it: magnitude in 16 bits, and facts about it
  *
- * pixels in   [channel][z][y][x] float or complex float, of the MRD image that head describes
+ * image in    its pixels [channel][z][y][x] float or complex float
  * out         a struct bs_picture, behind it [plane][y][x] uint16_t, little-endian: 0 is `least`,
  *             65535 `most`
  * A plane is a slice. Several channels are combined by the root of the sum of squares; a phase or a
@@ -18,7 +18,7 @@
 #include <stddef.h>
 
 #include "core/err.h"
-#include "core/mrd.h"
+#include "ipc/collector.h"
 
 #define BS_PICTURE_PIXELS (UINT64_C(1) << 20)
 
@@ -36,8 +36,7 @@ struct bs_picture {
 };
 
 /* Makes a picture. BS_ERR_SIZE; BS_ERR_UNSUPPORTED: pixels not (complex) float; BS_ERR_NOMEM. */
-int bs_picture_make(unsigned char **out, size_t *len, const struct bs_mrd_image *head,
-		    const unsigned char *pixels, size_t bytes, uint64_t session, uint64_t image,
+int bs_picture_make(unsigned char **out, size_t *len, const struct bs_asked *image,
 		    struct bs_fail *why);
 
 #endif

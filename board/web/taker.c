@@ -34,8 +34,7 @@ static int show(struct bs_web_taker *t, struct bs_asked *image, struct bs_fail *
 			: bs_asked_open(image, t->pending[t->first], t->pending_len[t->first], why);
 
 	if (rc == 0)
-		rc = bs_picture_make(&picture, &n, &image->head, image->pixels, image->pixels_len,
-				     image->session, image->number, why);
+		rc = bs_picture_make(&picture, &n, image, why);
 	if (rc == 0)
 		rc = bs_shelf_put(&t->shelf, picture, n);
 	if (rc == 0)
@@ -105,20 +104,20 @@ static void catch_up(struct bs_web_taker *t, int64_t *due_ns)
 	t->images.has = from - BS_WEB_PENDING;
 }
 
-/* Waits until until_ns for an image to show. An image is not shown before turn_ns. */
-static bool has_image(struct bs_web_taker *t, struct bs_asked *image, int64_t turn_ns,
+/* Waits until until_ns for an image to show. An image is not shown before due_ns. */
+static bool has_image(struct bs_web_taker *t, struct bs_asked *image, int64_t due_ns,
 		      int64_t until_ns)
 {
 	struct pollfd fd = { t->images.socket.receive_fd, POLLIN, 0 };
 	const int64_t now = bs_now_ns();
 	struct bs_fail why;
 
-	if (now >= turn_ns &&
+	if (now >= due_ns &&
 	    (t->asks ? bs_collector_take(&t->images, image, now, &why) == 1 : t->count > 0))
 		return true;
-	if (now < turn_ns && turn_ns < until_ns)
-		until_ns = turn_ns;
-	if (t->asks && now < turn_ns) {
+	if (now < due_ns && due_ns < until_ns)
+		until_ns = due_ns;
+	if (t->asks && now < due_ns) {
 		bs_sleep_ns(until_ns - now);
 		return false;
 	}

@@ -171,13 +171,13 @@ const view = (() => {
     const key = e.key.length === 1 ? e.key.toLowerCase() : e.key;
     const act = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), l: () => by('live').click(),
       a: () => by('auto').click(), m: () => by('montage').click(),
-      ArrowUp: () => turn(1), ArrowDown: () => turn(-1) }[key];
+      ArrowUp: () => stepSlice(1), ArrowDown: () => stepSlice(-1) }[key];
     if (!act || (key.startsWith('Arrow') && key.length < 10 && e.target.tagName === 'SELECT')) return;
     if ((key === 'ArrowUp' || key === 'ArrowDown') && !(shown && shown.shown[2] > 1)) return;
     act();
     e.preventDefault();
   });
-  function turn(n) {
+  function stepSlice(n) {
     slice = Math.max(0, Math.min(shown.shown[2] - 1, slice + n));
     montage = false;
     press('montage', false);

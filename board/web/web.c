@@ -20,7 +20,7 @@
 #include "core/thread/clock.h"
 #include "drivers/file/draft.h"
 
-#define TURN_MS 1000
+#define WAIT_MS 1000
 #define BIND_NS INT64_C(1000000000) /* time between two attempts to bind the port */
 #define HANG_S  60u
 /* bytes that the kernel buffers for a connection; it doubles this number */
@@ -180,13 +180,13 @@ static void serve_page(struct bs_web *w, struct MHD_Daemon *m, bool supervised,
 	eventfd_t n;
 
 	while (!*stop) {
-		MHD_UNSIGNED_LONG_LONG ms = TURN_MS;
+		MHD_UNSIGNED_LONG_LONG ms = WAIT_MS;
 
 		if (supervised)
 			/* a hang ends this process; the service starts another */
 			(void)alarm(HANG_S);
-		if (MHD_get_timeout(m, &ms) != MHD_YES || ms > TURN_MS)
-			ms = TURN_MS;
+		if (MHD_get_timeout(m, &ms) != MHD_YES || ms > WAIT_MS)
+			ms = WAIT_MS;
 		(void)poll(fds, 2, (int)ms);
 		if (eventfd_read(w->documents.done_fd, &n) == 0)
 			bs_web_resume(w);

@@ -210,7 +210,7 @@ static int arm_stand_in(struct bs_recon *r, const struct bs_tables *tables,
  */
 static bool stands_alone(const struct bs_protocol *p, const struct bs_tables *tables)
 {
-	return tables->made == NULL && tables->turn == NULL && tables->live == NULL &&
+	return tables->made == NULL && tables->phase_step == NULL && tables->live == NULL &&
 	       !bs_plan_has(&p->plan, BS_PLAN_FILL) && !p->traj.estimate_delay &&
 	       p->frame_step == 0 && !p->plan.follows && !bs_plan_has(&p->plan, BS_PLAN_VELOCITY);
 }

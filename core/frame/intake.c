@@ -432,7 +432,7 @@ static void move_on(const struct bs_protocol *p, const struct bs_mrd_acq *head, 
 	}
 }
 
-void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data)
+void bs_admit_reverse(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data)
 {
 	const size_t n = head->number_of_samples;
 	const uint16_t pre = head->discard_pre;
@@ -513,7 +513,7 @@ void bs_intake_put(const struct bs_intake *in, struct bs_mrd_acq *head, uint32_t
 	if (!is_kept(in->p, head))
 		return;
 	bs_admit_copy(in->p, head, row, samples, data);
-	bs_admit_turn(in->p, head, samples);
+	bs_admit_reverse(in->p, head, samples);
 	if (in->p->plan.streams && row != BS_ROW_NONE)
 		bs_admit_path(in->p, in->info, head, traj, samples + bs_path_at(head));
 }

@@ -71,7 +71,7 @@ int bs_admit_dwell(const struct bs_protocol *p, const struct bs_mrd_acq *head, s
 /*
  * Copies an admitted readout's samples to a place with room for the protocol's samples and for
  * discarded ones. A short line (bs_readout_short) becomes a whole one: zeros around it, flag
- * BS_MRD_FILLED. Call before bs_admit_turn.
+ * BS_MRD_FILLED. Call before bs_admit_reverse.
  */
 void bs_admit_copy(const struct bs_protocol *p, struct bs_mrd_acq *head, uint32_t row, float *to,
 		   const void *from);
@@ -82,7 +82,7 @@ void bs_admit_copy(const struct bs_protocol *p, struct bs_mrd_acq *head, uint32_
  * admission and bs_recon_readout. Nothing is done where a trajectory, the readout's own or that of
  * a file, gives the place of each sample in the order of sampling.
  */
-void bs_admit_turn(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data);
+void bs_admit_reverse(const struct bs_protocol *p, struct bs_mrd_acq *head, float *data);
 
 /*
  * trajectory.type stream: makes the admitted line's path [sample][dims], as core/engine.h has it,

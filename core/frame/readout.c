@@ -72,28 +72,28 @@ bool bs_readout_fits(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 	       (is_beyond(head) && bs_readout_whole(p));
 }
 
-bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
+bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
-	return (turned->flags & BS_MRD_IS_REVERSE) != 0 && turned->center_sample != 0 &&
-	       turned->center_sample + 1u == bs_readout_center(p, false) + turned->discard_pre;
+	return (head->flags & BS_MRD_IS_REVERSE) != 0 && head->center_sample != 0 &&
+	       head->center_sample + 1u == bs_readout_center(p, false) + head->discard_pre;
 }
 
-bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turned)
+bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	return p->plan.on_grid && p->reversed_center == BS_REVERSED_STORED &&
-	       !bs_plan_has(&p->plan, BS_PLAN_EPI) && bs_readout_doubtful(p, turned);
+	       !bs_plan_has(&p->plan, BS_PLAN_EPI) && bs_readout_doubtful(p, head);
 }
 
 /*
  * Notes which samples of a line that was filled up with zeros were measured: those that all such
  * lines have, and those of an echo whose lines lie one sample apart.
  */
-static void see_filled(struct bs_readouts *all, const struct bs_mrd_acq *turned)
+static void see_filled(struct bs_readouts *all, const struct bs_mrd_acq *head)
 {
-	const uint32_t from = (uint32_t)turned->user_int[0];
-	const uint32_t to = (uint32_t)turned->user_int[1];
+	const uint32_t from = (uint32_t)head->user_int[0];
+	const uint32_t to = (uint32_t)head->user_int[1];
 	const bool first = all->measured[1] == 0;
-	uint16_t *last = all->last[turned->idx.contrast % 8];
+	uint16_t *last = all->last[head->idx.contrast % 8];
 
 	if (to - from == (uint32_t)last[1] - last[0] &&
 	    (from == last[0] + 1u || from + 1 == last[0]))
@@ -105,22 +105,21 @@ static void see_filled(struct bs_readouts *all, const struct bs_mrd_acq *turned)
 }
 
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
-		     const struct bs_mrd_acq *turned)
+		     const struct bs_mrd_acq *head)
 {
-	const bool silent = turned->center_sample == 0;
-	const bool beyond = is_beyond(turned);
+	const bool silent = head->center_sample == 0;
+	const bool beyond = is_beyond(head);
 
 	all->silent = all->silent || silent;
 	all->beyond = all->beyond || beyond;
-	all->next = all->next || is_next(p, turned);
+	all->next = all->next || is_next(p, head);
 	all->said = all->said || !(silent || beyond);
-	if (turned->flags & BS_MRD_FILLED)
-		see_filled(all, turned);
-	all->reversed = all->reversed || (turned->flags & BS_MRD_IS_REVERSE) != 0;
-	all->doubtful = all->doubtful || bs_readout_doubtful(p, turned);
-	all->calibrates =
-		all->calibrates ||
-		(turned->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) != 0;
+	if (head->flags & BS_MRD_FILLED)
+		see_filled(all, head);
+	all->reversed = all->reversed || (head->flags & BS_MRD_IS_REVERSE) != 0;
+	all->doubtful = all->doubtful || bs_readout_doubtful(p, head);
+	all->calibrates = all->calibrates ||
+			  (head->flags & (BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO)) != 0;
 }
 
 bool bs_readout_siemens(const struct bs_scan_info *info)

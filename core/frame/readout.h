@@ -64,9 +64,9 @@ static inline bool bs_readout_short(const struct bs_protocol *p, const struct bs
  * A reversed line that was put into the order of k, its center_sample, too, has a center_sample
  * with two readings. By the second its samples belong one place later.
  */
-bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *turned);
+bool bs_readout_doubtful(const struct bs_protocol *p, const struct bs_mrd_acq *head);
 /* Returns true if the line's second reading is taken, and nothing else will correct the shift. */
-bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *turned);
+bool bs_readout_late(const struct bs_protocol *p, const struct bs_mrd_acq *head);
 
 /* Facts about the center_sample of a scan's lines. */
 struct bs_readouts {
@@ -82,7 +82,7 @@ struct bs_readouts {
 	uint32_t apart; /* samples of filled lines of one echo that lie a sample apart; 0: none */
 };
 void bs_readouts_see(struct bs_readouts *all, const struct bs_protocol *p,
-		     const struct bs_mrd_acq *turned);
+		     const struct bs_mrd_acq *head);
 /*
  * Returns true if there are two readings of reversed lines or of short ones, and neither data nor
  * header nor protocol tells which is right.

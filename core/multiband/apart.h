@@ -61,7 +61,7 @@ static inline void bs_apart_close(struct bs_apart *a)
 {
 	a->over = true;
 }
-/* Lets images wait that may turn out to hold a group, and no others. */
+/* Lets images wait that may hold a group, and no others. */
 void bs_apart_hold(const struct bs_apart *a, struct bs_opens *o);
 /*
  * An image that is not said to hold a group may hold one after all: the frame of such a line.

@@ -62,7 +62,7 @@ static int check_matrix(const struct bs_csr *m, struct bs_fail *why)
 	return 0;
 }
 
-void bs_csr_turn(struct bs_csr *m)
+void bs_csr_transpose(struct bs_csr *m)
 {
 	const size_t parts = m->is_complex ? 2 : 1;
 
@@ -96,7 +96,7 @@ int bs_csr_seal(struct bs_csr *m, struct bs_fail *why)
 	if (m->t_start == NULL || m->t_row == NULL || m->t_value == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "transpose of %llu entries",
 			       (unsigned long long)m->entries);
-	bs_csr_turn(m);
+	bs_csr_transpose(m);
 	return 0;
 }
 

@@ -5,8 +5,8 @@
  * row), value[e] (real) or value[2e], value[2e+1] (complex). Columns are voxels, x fastest.
  * open -> (fill start, col, value) -> seal -> use -> close. seal checks every entry and builds the
  * transpose, so that both products (gpu/solve/csr.h) sum row by row, in one order. open and seal
- * allocate. After seal it is only read, unless values change while nobody reads it: then turn makes
- * the transpose's values anew. Test: test/unit/core/test_csr.c
+ * allocate. After seal it is only read, unless values change while nobody reads it: then
+ * bs_csr_transpose makes the transpose's values anew. Test: test/unit/core/test_csr.c
  */
 #ifndef BS_CORE_SOLVE_CSR_H
 #define BS_CORE_SOLVE_CSR_H
@@ -35,7 +35,7 @@ int bs_csr_open(struct bs_csr *m, uint64_t rows, uint64_t cols, uint64_t entries
 		struct bs_fail *why);
 /* Returns BS_ERR_FORMAT, naming the row (counted from 1) of the first fault. */
 int bs_csr_seal(struct bs_csr *m, struct bs_fail *why);
-void bs_csr_turn(struct bs_csr *m);
+void bs_csr_transpose(struct bs_csr *m);
 void bs_csr_close(struct bs_csr *m);
 
 /* Computes diagonal[col], the sum over rows of |value|^2: the diagonal of W^H W. */

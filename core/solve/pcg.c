@@ -150,7 +150,7 @@ static void step_along(void *arg, int task, int member)
 	g->partial[task] = bs_dot(r, r, n);
 }
 
-static void turn_direction(void *arg, int task, int member) /* Sets p = z + beta p. */
+static void set_direction(void *arg, int task, int member) /* Sets p = z + beta p. */
 {
 	struct bs_pcg *g = arg;
 	size_t from;
@@ -225,7 +225,7 @@ void bs_pcg_solve(struct bs_pcg *g, const struct bs_pcg_system *system, const fl
 		if (i == 0)
 			memcpy(g->p, g->z, (size_t)g->s.size * 8);
 		else
-			bs_team_run(g->team, turn_direction, g, (int)blocks_of(&g->s));
+			bs_team_run(g->team, set_direction, g, (int)blocks_of(&g->s));
 		system->apply(system->self, g->p, g->ap);
 		pap = run(g, dot_pap);
 		if (!(pap > 0.0) || !isfinite(pap) || !(rz > 0.0))

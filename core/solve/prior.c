@@ -221,7 +221,7 @@ int bs_prior_fill(struct bs_csr *w, const struct bs_prior_spec *spec, const floa
 	if (rc != 0)
 		return rc;
 	walk(&m, w);
-	bs_csr_turn(w);
+	bs_csr_transpose(w);
 	return 0;
 }
 

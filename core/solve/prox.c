@@ -115,7 +115,7 @@ static void judge(void *arg, int task, int member)
 	size_t from;
 	const size_t n = span(g, task, &from);
 	double change[BS_DOT_SUMS] = { 0 };
-	double turn[BS_DOT_SUMS] = { 0 };
+	double uphill[BS_DOT_SUMS] = { 0 };
 	double *to = g->partial + (size_t)task * SUMS;
 
 	(void)member;
@@ -126,12 +126,12 @@ static void judge(void *arg, int task, int member)
 
 			change[j % BS_DOT_SUMS] +=
 				d * (0.5 * ((double)g->hz[j] + (double)g->hx[j]) - (double)g->b[j]);
-			turn[j % BS_DOT_SUMS] += ((double)g->y[j] - z) * d;
+			uphill[j % BS_DOT_SUMS] += ((double)g->y[j] - z) * d;
 		}
 	to[0] = to[1] = 0.0;
 	for (int j = 0; j < BS_DOT_SUMS; j++) {
 		to[0] += change[j];
-		to[1] += turn[j];
+		to[1] += uphill[j];
 	}
 }
 

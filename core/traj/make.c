@@ -105,11 +105,11 @@ static int cartesian(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 static void radial(struct bs_traj *t, double kmax)
 {
 	for (uint32_t r = 0; r < t->readouts; r++) {
-		double turn = t->dims == 2 ? PI * fraction(r * GOLDEN)
-					   : 2.0 * PI * fraction(r * GOLDEN_2);
+		double azimuth = t->dims == 2 ? PI * fraction(r * GOLDEN)
+					      : 2.0 * PI * fraction(r * GOLDEN_2);
 		double up = t->dims == 2 ? 0.0 : fraction(r * GOLDEN_1);
 		double flat = sqrt(1.0 - up * up);
-		double dir[3] = { flat * cos(turn), flat * sin(turn), up };
+		double dir[3] = { flat * cos(azimuth), flat * sin(azimuth), up };
 		float *k = row_of(t, r);
 
 		for (uint32_t s = 0; s < t->samples; s++)

@@ -31,7 +31,7 @@ static bool is_finite(const struct bs_pose *p)
 }
 
 /* The largest difference of the directions' components. */
-static double turned(const struct bs_pose *a, const struct bs_pose *b)
+static double apart(const struct bs_pose *a, const struct bs_pose *b)
 {
 	double most = 0.0;
 
@@ -140,7 +140,7 @@ static int check_stack(const struct bs_stack *s, const struct bs_pose *pose, uin
 	double aside;
 
 	*at = along(&s->first, pose, &aside);
-	if (!(turned(&s->first, pose) <= PARALLEL))
+	if (!(apart(&s->first, pose) <= PARALLEL))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "slice %u is not parallel to slice %u, or is turned in its plane: "
 			       "image.volume joins parallel slices",
@@ -284,5 +284,5 @@ bool bs_stack_fits(const struct bs_stack *s, const struct bs_pose *a, uint32_t s
 	double aside;
 	const double found = along(a, b, &aside);
 
-	return turned(a, b) <= PARALLEL && aside <= tolerated(t) && fabs(found - t) <= tolerated(t);
+	return apart(a, b) <= PARALLEL && aside <= tolerated(t) && fabs(found - t) <= tolerated(t);
 }

@@ -5,7 +5,7 @@
 
 #include "ipc/wire/wire.h"
 
-void bs_album_begin(struct bs_album *a, const struct bs_picture_form *form, uint64_t after)
+void bs_album_begin(struct bs_album *a, const struct bs_form *form, uint64_t after)
 {
 	*a = (struct bs_album){ .form = *form, .has = after, .newest = after };
 }
@@ -34,7 +34,7 @@ int bs_album_put(struct bs_album *a, uint64_t number, const struct bs_asked *ima
 	if (a->sent > 0 && !again)
 		return bs_fail(why, BS_ERR_SEQUENCE,
 			       "the rest of an image is not in the store any more");
-	rc = bs_picture_add(&a->bytes, SIZE_MAX / 2, &a->form, &scale, image, why);
+	rc = bs_form_add(&a->bytes, SIZE_MAX / 2, &a->form, &scale, image, why);
 	if (rc != 0) {
 		a->lost += !again;
 		a->has = number;

@@ -12,13 +12,13 @@
 #define BS_DRIVERS_BRIDGE_ALBUM_H
 
 #include "drivers/bridge/buffer.h"
-#include "drivers/bridge/picture.h"
+#include "drivers/bridge/form.h"
 
 #define BS_ALBUM_SMALL ((size_t)512 << 10) /* bytes of a small image */
 
 struct bs_album {
 	struct bs_buffer bytes;
-	struct bs_picture_form form;
+	struct bs_form form;
 	/* number of the last image that counts as sent; that of the scan's last one in the store */
 	uint64_t has, newest;
 	uint64_t hand; /* the large image that is being sent; 0: none */
@@ -29,7 +29,7 @@ struct bs_album {
 };
 
 /* Begins a scan that has no stored image up to number `after`. */
-void bs_album_begin(struct bs_album *a, const struct bs_picture_form *form, uint64_t after);
+void bs_album_begin(struct bs_album *a, const struct bs_form *form, uint64_t after);
 /* True if an image whose message has at most this many bytes may be put now. */
 bool bs_album_takes(const struct bs_album *a, size_t bytes);
 /* Puts the next image. BS_ERR_SEQUENCE: the image in hand is lost before all of it was sent. */

@@ -143,11 +143,11 @@ static int choose_protocol(struct bs_client *c, struct bs_fail *why)
 			c, BS_SAY_INFO, "config '%.60s' is none of this site's: %s%s", c->config,
 			c->protocol[0] != '\0' ? "protocol " : "the header's, or the only one",
 			c->protocol);
-	c->form = (struct bs_picture_form){ .as = site->mrd.pixels };
+	c->form = (struct bs_form){ .as = site->mrd.pixels };
 	if (!readable) /* the service itself refuses such a header, in words */
 		return 0;
 	bs_bridge_noise_begin(&c->noise, info.measurement);
-	bs_picture_form_by(&c->form, &info);
+	bs_form_by(&c->form, &info);
 	return set_chosen(c, &info, why);
 }
 

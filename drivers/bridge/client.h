@@ -76,7 +76,7 @@ struct bs_client {
 	/* config: name in a CONFIG message; chosen: name in parameters, "": none */
 	char config[BS_NAMES_MAX], chosen[BS_NAMES_MAX];
 	struct bs_chosen set; /* keys that parameters set for the scan */
-	struct bs_picture_form form;
+	struct bs_form form;
 	bool asks_noise;
 	char noise_scan[BS_NAME_MAX];
 	unsigned char *xml;

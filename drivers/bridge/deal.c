@@ -44,7 +44,7 @@ static bool make_room(struct bs_server *v, size_t bytes, int64_t now_ns)
 static int give(struct bs_server *v, struct bs_client *c, const struct bs_asked *image,
 		uint64_t number, int64_t now_ns)
 {
-	const size_t bytes = bs_picture_most(&c->album.form, image);
+	const size_t bytes = bs_form_most(&c->album.form, image);
 	const bool again = c->album.hand == number;
 	struct bs_fail why = { 0 };
 

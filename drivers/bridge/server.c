@@ -357,7 +357,7 @@ static void watch_all(struct bs_server *v, struct watched *w, int64_t now_ns)
 	}
 }
 
-static void turn(struct bs_server *v, struct bs_client *c, int events, int64_t now_ns)
+static void serve_client(struct bs_server *v, struct bs_client *c, int events, int64_t now_ns)
 {
 	const int64_t mute_ns = (int64_t)(v->env.site->mrd.idle_s * 1e9);
 
@@ -393,7 +393,8 @@ static int once(struct bs_server *v, struct watched *w, struct bs_fail *why)
 	now = bs_now_ns();
 	for (uint32_t i = 0; i < BS_SERVER_PLACES; i++)
 		if (!bs_client_over(&v->client[i])) {
-			turn(v, &v->client[i], w->of[i] != 0 ? w->fd[w->of[i]].revents : 0, now);
+			serve_client(v, &v->client[i], w->of[i] != 0 ? w->fd[w->of[i]].revents : 0,
+				     now);
 			if (bs_client_over(&v->client[i]))
 				bs_client_free(&v->client[i]);
 		}

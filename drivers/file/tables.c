@@ -196,8 +196,9 @@ static int load_all(struct bs_loaded *l, const struct bs_protocol *p, const char
 	}
 	if (rc == 0 && bs_plan_has(plan, BS_PLAN_ECHOES)) {
 		*key = "field.from";
-		l->turn = calloc((size_t)bs_protocol_voxels(p) * p->slices, sizeof(*l->turn));
-		if (l->turn == NULL)
+		l->phase_step =
+			calloc((size_t)bs_protocol_voxels(p) * p->slices, sizeof(*l->phase_step));
+		if (l->phase_step == NULL)
 			rc = bs_fail(why, BS_ERR_NOMEM, "phases of %u slices", p->slices);
 	}
 	if (rc == 0 && p->w_file[0] != '\0') {
@@ -223,7 +224,7 @@ int bs_tables_load(struct bs_loaded *l, const struct bs_protocol *p, struct bs_f
 	l->tables.maps = l->maps;
 	l->tables.made = p->plan.maps == BS_PLAN_MAPS_SCAN ? l->maps : NULL;
 	l->tables.field = l->field;
-	l->tables.turn = l->turn;
+	l->tables.phase_step = l->phase_step;
 	l->tables.w = l->w;
 	return 0;
 }
@@ -235,7 +236,7 @@ void bs_tables_free(struct bs_loaded *l)
 	free(l->weight);
 	free(l->maps);
 	free(l->field);
-	free(l->turn);
+	free(l->phase_step);
 	if (l->w != NULL)
 		bs_csr_close(l->w);
 	free(l->w);

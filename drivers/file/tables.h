@@ -17,7 +17,7 @@ struct bs_loaded {
 	struct bs_traj traj;     /* trajectory as the stream has it */
 	/* trajectory with the protocol's delays, for the engine; empty: no delays */
 	struct bs_traj moved;
-	float *weight, *maps, *field, *turn;
+	float *weight, *maps, *field, *phase_step;
 	struct bs_csr *w;
 };
 

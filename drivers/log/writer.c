@@ -153,7 +153,7 @@ static const char *take_spare(struct bs_log_writer *w, char from[BS_LOG_NAME])
 }
 
 /*
- * Turns the file into a segment: writes its head and clears its seal, locks it, renames it, and
+ * Makes a segment of the file: writes its head and clears its seal, locks it, renames it, and
  * syncs all of that. from: the file's name, before and after. NULL: done.
  */
 static const char *make_segment(struct bs_log_writer *w, char from[BS_LOG_NAME])

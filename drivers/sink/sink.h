@@ -146,7 +146,7 @@ bool bs_imagename_has(const struct bs_imagename *n, const struct bs_mrd_image *h
  *
  * Coordinates are the patient's as in MRD and DICOM, mm: x to the left, y to the back, z to the
  * head (LPS). The MRD head's position is the center of voxel matrix/2 along each axis (a matrix of
- * 1: voxel 0), whose phase no gradient turns (core/frame/geometry.h has the sizes). x runs along
+ * 1: voxel 0), whose phase no gradient changes (core/frame/geometry.h has the sizes). x runs along
  * read_dir, y along phase_dir, z along slice_dir; z of a 2D image is its slice's thickness.
  * Voxel (i, j, k) has its center at first + i step[0] + j step[1] + k step[2].
  */

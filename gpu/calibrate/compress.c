@@ -90,18 +90,19 @@ static struct work take_work(void *at, uint32_t coils)
  * Makes V^H: the leading eigenvectors of the (white) Gram matrix as rows. energy: that of these
  * rows, that of all.
  */
-static int leading(z *rows, uint32_t virtual_coils, uint32_t coils, const double *gram,
-		   const double *w, double energy[2], const struct work *k, struct bs_fail *why)
+static int leading(z *rows, const struct bs_compressing *of, const double *gram, double energy[2],
+		   const struct work *k, struct bs_fail *why)
 {
-	const size_t n = coils;
+	const uint32_t virtual_coils = of->virtual_coils;
+	const size_t n = of->coils;
 	int rc;
 
-	bs_gram_matrix(gram, coils, 1.0, (double *)k->c);
-	if (w != NULL) {
-		multiply_matrices(k->t, (const z *)w, k->c, n, n, n);
-		multiply_adjoint(k->c, k->t, (const z *)w, n, n, n);
+	bs_gram_matrix(gram, of->coils, 1.0, (double *)k->c);
+	if (of->w != NULL) {
+		multiply_matrices(k->t, (const z *)of->w, k->c, n, n, n);
+		multiply_adjoint(k->c, k->t, (const z *)of->w, n, n, n);
 	}
-	rc = bs_dense_eigen(coils, (double *)k->c, k->values, k->dense, why);
+	rc = bs_dense_eigen(of->coils, (double *)k->c, k->values, k->dense, why);
 	if (rc != 0)
 		return rc;
 	for (size_t v = 0; v < n; v++) {
@@ -115,10 +116,10 @@ static int leading(z *rows, uint32_t virtual_coils, uint32_t coils, const double
 		for (size_t i = 1; i < n; i++)
 			if (cabs(vector[i]) > cabs(vector[most]))
 				most = i;
-		const z turn = vector[most] / cabs(vector[most]);
+		const z phase = vector[most] / cabs(vector[most]);
 
 		for (size_t i = 0; i < n; i++)
-			rows[v + virtual_coils * i] = conj(vector[i]) * turn;
+			rows[v + virtual_coils * i] = conj(vector[i]) * phase;
 	}
 	return 0;
 }
@@ -131,21 +132,21 @@ static int share(double *kept, const double energy[2], struct bs_fail *why)
 					 "coil compression: the calibration data are all 0");
 }
 
-int bs_compress(double *a, uint32_t virtual_coils, uint32_t coils, const double *gram,
-		const double *w, double *kept, void *work, struct bs_fail *why)
+int bs_compress(double *a, const struct bs_compressing *of, double *kept, struct bs_fail *why)
 {
-	const struct work k = take_work(work, coils);
+	const struct work k = take_work(of->work, of->coils);
 	double energy[2] = { 0.0, 0.0 };
-	int rc = leading(w != NULL ? k.u : (z *)a, virtual_coils, coils, gram, w, energy, &k, why);
+	int rc = leading(of->w != NULL ? k.u : (z *)a, of, of->gram, energy, &k, why);
 
 	if (rc != 0)
 		return rc;
-	if (w != NULL)
-		multiply_matrices((z *)a, k.u, (const z *)w, virtual_coils, coils, coils);
+	if (of->w != NULL)
+		multiply_matrices((z *)a, k.u, (const z *)of->w, of->virtual_coils, of->coils,
+				  of->coils);
 	return share(kept, energy, why);
 }
 
-/* Turns rows toward those of a neighbor: rows = V U^H rows, for U S V^H = rows neighbor^H. */
+/* Rotates rows toward those of a neighbor: rows = V U^H rows, for U S V^H = rows neighbor^H. */
 static int align(z *rows, const z *neighbor, uint32_t virtual_coils, uint32_t coils,
 		 const struct work *k, struct bs_fail *why)
 {
@@ -169,26 +170,28 @@ static int align(z *rows, const z *neighbor, uint32_t virtual_coils, uint32_t co
 	return 0;
 }
 
-int bs_compress_aligned(double *a, uint32_t virtual_coils, uint32_t coils, uint32_t places,
-			const double *gram, const double *w, double *kept, void *work,
+int bs_compress_aligned(double *a, const struct bs_compressing *of, double *kept,
 			struct bs_fail *why)
 {
-	const struct work k = take_work(work, coils);
+	const struct work k = take_work(of->work, of->coils);
+	const uint32_t virtual_coils = of->virtual_coils;
+	const uint32_t coils = of->coils;
 	const size_t size = (size_t)virtual_coils * coils;
-	const uint32_t center = places / 2;
+	const uint32_t center = of->places / 2;
 	double energy[2] = { 0.0, 0.0 };
 	z *rows = (z *)a;
 	int rc = 0;
 
-	for (uint32_t x = 0; rc == 0 && x < places; x++)
-		rc = leading(rows + size * x, virtual_coils, coils,
-			     gram + (size_t)coils * coils * x, w, energy, &k, why);
+	for (uint32_t x = 0; rc == 0 && x < of->places; x++)
+		rc = leading(rows + size * x, of, of->gram + (size_t)coils * coils * x, energy, &k,
+			     why);
 	for (uint32_t x = center; rc == 0 && x-- > 0;)
 		rc = align(rows + size * x, rows + size * (x + 1), virtual_coils, coils, &k, why);
-	for (uint32_t x = center + 1; rc == 0 && x < places; x++)
+	for (uint32_t x = center + 1; rc == 0 && x < of->places; x++)
 		rc = align(rows + size * x, rows + size * (x - 1), virtual_coils, coils, &k, why);
-	for (uint32_t x = 0; rc == 0 && w != NULL && x < places; x++) {
-		multiply_matrices(k.u, rows + size * x, (const z *)w, virtual_coils, coils, coils);
+	for (uint32_t x = 0; rc == 0 && of->w != NULL && x < of->places; x++) {
+		multiply_matrices(k.u, rows + size * x, (const z *)of->w, virtual_coils, coils,
+				  coils);
 		memcpy(rows + size * x, k.u, size * sizeof(z));
 	}
 	return rc == 0 ? share(kept, energy, why) : rc;

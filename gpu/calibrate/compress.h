@@ -10,7 +10,7 @@
  *           share of the data's energy that the virtual coils keep.
  * aligned   one matrix for each place x along a fully sampled readout, from gram[x] of calibration
  *           data that were transformed along x: a single place needs fewer coils than the whole
- *           readout. Each matrix is turned by the unitary matrix that brings it nearest to its
+ *           readout. Each matrix is multiplied by the unitary matrix that brings it nearest to its
  *           neighbor on the side of the center, so that a virtual coil changes smoothly along x.
  * Each row's phase makes its largest element real and positive before W is applied (aligned: at the
  * center). Any thread; allocates nothing: work is the caller's, aligned to 16 bytes. Errors: those
@@ -32,16 +32,17 @@
 int bs_whiten(double *w, const struct bs_noise *noise, double scale, struct bs_fail *why);
 
 size_t bs_compress_bytes(uint32_t coils);
-/* Computes the compression a. gram: packed; w: [coils][coils] or NULL;
- * virtual_coils: 1 to coils. */
-int bs_compress(double *a, uint32_t virtual_coils, uint32_t coils, const double *gram,
-		const double *w, double *kept, void *work, struct bs_fail *why);
-/*
- * a [x][virtual][coils], gram [x][coils][coils]; places: number of places x. kept: the share over
- * all places together.
- */
-int bs_compress_aligned(double *a, uint32_t virtual_coils, uint32_t coils, uint32_t places,
-			const double *gram, const double *w, double *kept, void *work,
+/* What a compression is made of. */
+struct bs_compressing {
+	uint32_t virtual_coils, coils; /* virtual_coils: 1 to coils */
+	uint32_t places;               /* of aligned: number of places x */
+	const double *gram;            /* packed; of aligned [x][coils][coils] */
+	const double *w;               /* [coils][coils], or NULL */
+	void *work;                    /* bs_compress_bytes */
+};
+int bs_compress(double *a, const struct bs_compressing *of, double *kept, struct bs_fail *why);
+/* a [x][virtual][coils]; kept: the share over all places together. */
+int bs_compress_aligned(double *a, const struct bs_compressing *of, double *kept,
 			struct bs_fail *why);
 
 #endif

@@ -39,7 +39,7 @@ static cd at(const double *p, uint32_t i)
 	return pair(p[2 * (size_t)i], p[2 * (size_t)i + 1]);
 }
 
-static cd turned(const double *p, uint32_t n, uint32_t i, const struct bs_echo_fit *f)
+static cd without(const double *p, uint32_t n, uint32_t i, const struct bs_echo_fit *f)
 {
 	return at(p, i) * cexp(pair(0.0, -(f->phase + f->slope * bs_echo_x(n, i))));
 }
@@ -55,7 +55,7 @@ static void refine(struct bs_echo_fit *f, uint32_t n, const double *p)
 	double det;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const cd v = turned(p, n, i, f);
+		const cd v = without(p, n, i, f);
 		const double w = cabs(v);
 		const double x = bs_echo_x(n, i);
 		const double y = w > 0.0 ? carg(v) : 0.0;
@@ -84,7 +84,7 @@ struct bs_echo_fit bs_echo_fit(uint32_t n, const double *p)
 			steps += at(p, (i + 1) % n) * conj(at(p, i));
 	f.slope = carg(steps);
 	for (uint32_t i = 0; i < n; i++)
-		rest += turned(p, n, i, &f);
+		rest += without(p, n, i, &f);
 	f.phase = carg(rest);
 	for (int i = 0; i < ROUNDS; i++)
 		refine(&f, n, p);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/protocol.h"
+#include "core/sizes.h"
 #include "gpu/calibrate/dense.h"
 #include "gpu/calibrate/hankel.h"
 #include "gpu/calibrate/maps_simd.h"
@@ -40,7 +41,7 @@ struct bs_espirit {
 	float *g[2];              /* products of coils at the points, [point][re, im][pairs] */
 	float *corr;              /* correlations [lag z][lag y][re, im][line] */
 	float *plane;             /* correlations of a z, [lag y][re, im][line] */
-	float *turn[3];           /* exp(+i2pi point lag / points), [axis][point][lag] complex */
+	float *dft[3];            /* exp(+i2pi point lag / points), [axis][point][lag] complex */
 	float *phase_x;           /* phases [lag][cos, sin][x] */
 	float *phase_y, *phase_z; /* [voxel][lag] complex, exp(-i2pi lag n / field) */
 	float *reference;         /* phase reference [coil] complex */
@@ -82,7 +83,7 @@ static int check_spec(const struct bs_espirit_spec *s, struct bs_fail *why)
 /* Fills in the calibration matrix's shape for a block. */
 static void shape_of(struct bs_hankel *k, const struct bs_espirit_spec *s, const uint32_t block[3])
 {
-	const uint64_t columns = bs_hankel_volume(s->kernel) * s->coils;
+	const uint64_t columns = bs_box_size(s->kernel) * s->coils;
 	uint64_t places;
 
 	k->coils = s->coils;
@@ -91,7 +92,7 @@ static void shape_of(struct bs_hankel *k, const struct bs_espirit_spec *s, const
 		k->kernel[a] = s->kernel[a];
 		k->places[a] = block[a] - s->kernel[a] + 1;
 	}
-	places = bs_hankel_volume(k->places);
+	places = bs_box_size(k->places);
 	k->of_places = places < columns;
 	k->rows = (uint32_t)(k->of_places ? places : columns);
 }
@@ -124,7 +125,7 @@ static int size(struct bs_espirit *e, const struct bs_espirit_spec *s, struct bs
 static void lay_out(struct bs_espirit *e, struct bs_room *r)
 {
 	const struct bs_espirit_spec *s = &e->s;
-	const uint64_t points = bs_hankel_volume(e->points);
+	const uint64_t points = bs_box_size(e->points);
 	const uint64_t lanes = 2 * BATCH * sizeof(float);
 	const uint64_t rows = e->k.rows;
 	const uint64_t line = (uint64_t)e->line * 8;
@@ -139,7 +140,7 @@ static void lay_out(struct bs_espirit *e, struct bs_room *r)
 	bs_room_take(r, &e->coil_value, "", 1, s->coils * 8u);
 	bs_room_take(r, &e->reference, "", 1, s->coils * 8u);
 	bs_room_take(r, &e->u, "", 1, rows * lanes);
-	bs_room_take(r, &e->v, "", 1, s->coils * bs_hankel_volume(s->kernel) * lanes);
+	bs_room_take(r, &e->v, "", 1, s->coils * bs_box_size(s->kernel) * lanes);
 	bs_room_take(r, &e->f, "", 1, s->coils * points * lanes);
 	bs_room_take(r, &e->part, "", 1, s->coils * points * 2 * lanes);
 	bs_room_take(r, &e->g[0], "", 1, points * e->pairs * 8);
@@ -152,7 +153,7 @@ static void lay_out(struct bs_espirit *e, struct bs_room *r)
 	bs_room_take(r, &e->phase_z, "", 1, (uint64_t)s->matrix[2] * e->points[2] * 8);
 	bs_room_take(r, &e->scratch, "", 1, BS_TEAM_MAX * e->scratch_stride * 4);
 	for (int a = 0; a < 3; a++)
-		bs_room_take(r, &e->turn[a], "", 1, (uint64_t)e->points[a] * e->points[a] * 8);
+		bs_room_take(r, &e->dft[a], "", 1, (uint64_t)e->points[a] * e->points[a] * 8);
 }
 
 static void phase(float *to, double angle)
@@ -176,7 +177,7 @@ static void phases(struct bs_espirit *e)
 
 		for (uint32_t i = 0; i < n; i++)
 			for (uint32_t k = 0; k < n; k++)
-				phase(e->turn[a] + 2 * (i * n + k), TAU * (i * k % n) / n);
+				phase(e->dft[a] + 2 * (i * n + k), TAU * (i * k % n) / n);
 		for (uint32_t i = 0; along[a] != NULL && i < s->matrix[a]; i++)
 			for (uint32_t k = 0; k < n; k++)
 				phase(along[a] + 2 * ((size_t)i * n + k),
@@ -186,11 +187,11 @@ static void phases(struct bs_espirit *e)
 	for (uint32_t k = 1; k < s->kernel[0]; k++)
 		for (uint32_t x = 0; x < s->matrix[0]; x++) {
 			float *to = e->phase_x + 2 * (size_t)(k - 1) * e->phase_stride + x;
-			float turn[2];
+			float factor[2];
 
-			phase(turn, TAU * k * (double)centered(x, s->matrix[0]) / s->field[0]);
-			to[0] = turn[0];
-			to[e->phase_stride] = turn[1];
+			phase(factor, TAU * k * (double)centered(x, s->matrix[0]) / s->field[0]);
+			to[0] = factor[0];
+			to[e->phase_stride] = factor[1];
 		}
 }
 
@@ -270,7 +271,7 @@ static void take_vectors(void *arg, int task, int member)
  * of blocks between neighbors on the axis; outer: number of such axes' lines.
  */
 struct axis {
-	const float *turn;
+	const float *dft;
 	uint32_t n, points, wide;
 	size_t inner, outer;
 };
@@ -285,8 +286,8 @@ static void transform_axis(const struct bs_espirit *e, const struct axis *a, flo
 			for (size_t i = 0; i < a->inner; i++)
 				e->simd->weigh(to + ((o * a->points + p) * a->inner + i) * block,
 					       from + (o * a->n * a->inner + i) * block,
-					       a->inner * block,
-					       a->turn + 2 * (size_t)p * a->points, a->n, a->wide);
+					       a->inner * block, a->dft + 2 * (size_t)p * a->points,
+					       a->n, a->wide);
 }
 
 /* Transforms a coil's kernels of the batch to the points: v to f. */
@@ -296,19 +297,18 @@ static void transform_kernels(void *arg, int task, int member)
 	const uint32_t *k = e->s.kernel;
 	const uint32_t *n = e->points;
 	const size_t lanes = 2 * BATCH;
-	const size_t points = (size_t)bs_hankel_volume(n);
-	float *v = e->v + (size_t)task * bs_hankel_volume(k) * lanes;
+	const size_t points = (size_t)bs_box_size(n);
+	float *v = e->v + (size_t)task * bs_box_size(k) * lanes;
 	float *one = e->part + (size_t)task * 2 * points * lanes;
 	float *two = one + points * lanes;
-	const struct axis x = { e->turn[0], k[0], n[0], BATCH, 1, (size_t)k[2] * k[1] };
-	const struct axis y = { e->turn[1], k[1], n[1], BATCH, n[0], k[2] };
-	const struct axis z = { e->turn[2], k[2], n[2], BATCH, (size_t)n[0] * n[1], 1 };
+	const struct axis x = { e->dft[0], k[0], n[0], BATCH, 1, (size_t)k[2] * k[1] };
+	const struct axis y = { e->dft[1], k[1], n[1], BATCH, n[0], k[2] };
+	const struct axis z = { e->dft[2], k[2], n[2], BATCH, (size_t)n[0] * n[1], 1 };
 
 	(void)member;
 	if (e->k.of_places) {
-		struct bs_maps_patch p = {
-			.samples = e->block + 2 * (size_t)task * bs_hankel_volume(e->k.block)
-		};
+		struct bs_maps_patch p = { .samples = e->block +
+						      2 * (size_t)task * bs_box_size(e->k.block) };
 
 		memcpy(p.block, e->k.block, sizeof(p.block));
 		memcpy(p.kernel, k, sizeof(p.kernel));
@@ -327,18 +327,17 @@ static void correlate(void *arg, int task, int member)
 
 	(void)member;
 	e->simd->outer(e->g[0] + (size_t)task * 2 * e->pairs, e->f + (size_t)task * lanes,
-		       (size_t)bs_hankel_volume(e->points) * lanes, e->s.coils, e->pairs);
+		       (size_t)bs_box_size(e->points) * lanes, e->s.coils, e->pairs);
 }
 
 /* Transforms from points to lags, which are in the order 0, 1, .. kernel - 1, 1 - kernel, .. -1. */
 static void to_lags(struct bs_espirit *e)
 {
 	const uint32_t *n = e->points;
-	const float scale =
-		(float)(1.0 / (double)(bs_hankel_volume(n) * bs_hankel_volume(e->s.kernel)));
-	const struct axis x = { e->turn[0], n[0], n[0], e->pairs, 1, (size_t)n[2] * n[1] };
-	const struct axis y = { e->turn[1], n[1], n[1], e->pairs, n[0], n[2] };
-	const struct axis z = { e->turn[2], n[2], n[2], e->pairs, (size_t)n[0] * n[1], 1 };
+	const float scale = (float)(1.0 / (double)(bs_box_size(n) * bs_box_size(e->s.kernel)));
+	const struct axis x = { e->dft[0], n[0], n[0], e->pairs, 1, (size_t)n[2] * n[1] };
+	const struct axis y = { e->dft[1], n[1], n[1], e->pairs, n[0], n[2] };
+	const struct axis z = { e->dft[2], n[2], n[2], e->pairs, (size_t)n[0] * n[1], 1 };
 	const uint32_t pairs = bs_maps_pairs(e->s.coils);
 
 	transform_axis(e, &x, e->g[1], e->g[0]);
@@ -369,7 +368,7 @@ static void make_row(void *arg, int task, int member)
 {
 	struct bs_espirit *e = arg;
 	const struct bs_espirit_spec *s = &e->s;
-	const size_t voxels = (size_t)bs_hankel_volume(s->matrix);
+	const size_t voxels = (size_t)bs_box_size(s->matrix);
 	const size_t at = ((size_t)e->z * s->matrix[1] + (uint32_t)task) * s->matrix[0];
 	float *line = e->row + (size_t)member * 2 * e->line;
 	const struct bs_maps_row r = {
@@ -407,23 +406,23 @@ static int kernels(struct bs_espirit *e, struct bs_fail *why)
 	return 0;
 }
 
-int bs_espirit_turn(struct bs_espirit *e, const uint32_t size[3], const float *block,
-		    struct bs_fail *why)
+int bs_espirit_reference(struct bs_espirit *e, const uint32_t size[3], const float *block,
+			 struct bs_fail *why)
 {
 	for (int a = 0; a < 3; a++)
 		if (size[a] > e->s.block[a] || size[a] < e->s.kernel[a])
 			return bs_fail(why, BS_ERR_SIZE,
 				       "coil maps: a block of %u samples along %c, %u to %u",
 				       size[a], "xyz"[a], e -> s.kernel[a], e->s.block[a]);
-	return bs_reference(e->reference, e->s.coils, (size_t)bs_hankel_volume(size), block,
+	return bs_reference(e->reference, e->s.coils, (size_t)bs_box_size(size), block,
 			    e->coil_gram, e->coil_value, e->work, why);
 }
 
 int bs_espirit_calibrate(struct bs_espirit *e, const uint32_t size[3], const float *block,
 			 struct bs_fail *why)
 {
-	const uint32_t points = (uint32_t)bs_hankel_volume(e->points);
-	int rc = bs_espirit_turn(e, size, block, why);
+	const uint32_t points = (uint32_t)bs_box_size(e->points);
+	int rc = bs_espirit_reference(e, size, block, why);
 
 	if (rc != 0)
 		return rc;
@@ -447,12 +446,12 @@ void bs_espirit_maps(struct bs_espirit *e, float *maps, float *values)
 	e->maps = maps;
 	e->values = values;
 	for (e->z = 0; e->z < e->s.matrix[2]; e->z++) {
-		const float *turn = e->phase_z + 2 * (size_t)e->z * e->points[2];
+		const float *dft = e->phase_z + 2 * (size_t)e->z * e->points[2];
 
 		for (uint32_t ly = 0; ly < e->points[1]; ly++)
 			e->simd->weigh(e->plane + (size_t)ly * 2 * e->line,
 				       e->corr + (size_t)ly * 2 * e->line,
-				       (size_t)e->points[1] * 2 * e->line, turn, e->points[2],
+				       (size_t)e->points[1] * 2 * e->line, dft, e->points[2],
 				       e->line);
 		bs_team_run(e->team, make_row, e, (int)e->s.matrix[1]);
 	}

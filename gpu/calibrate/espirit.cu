@@ -44,10 +44,10 @@ struct bs_espirit_cuda {
 	unsigned blocks;
 };
 
-/* Sets to [out][re, im][n] to the sum over k of from [k] turn[out][k]. Each thread
+/* Sets to [out][re, im][n] to the sum over k of from [k] dft[out][k]. Each thread
  * makes one element of n. */
 static __global__ void __launch_bounds__(THREADS)
-	weigh(float *to, const float *from, size_t stride, size_t step, const float *turn,
+	weigh(float *to, const float *from, size_t stride, size_t step, const float *dft,
 	      uint32_t terms, uint32_t n)
 {
 	const uint32_t i = blockIdx.x * THREADS + threadIdx.x;
@@ -57,14 +57,14 @@ static __global__ void __launch_bounds__(THREADS)
 	if (i >= n)
 		return;
 	from += blockIdx.y * step;
-	turn += (size_t)blockIdx.z * 2 * terms;
+	dft += (size_t)blockIdx.z * 2 * terms;
 	to += ((size_t)blockIdx.z * gridDim.y + blockIdx.y) * 2 * n;
 	for (uint32_t k = 0; k < terms; k++) {
 		const float r = from[k * stride + i];
 		const float m = from[k * stride + n + i];
 
-		re += r * turn[2 * k] - m * turn[2 * k + 1];
-		im += r * turn[2 * k + 1] + m * turn[2 * k];
+		re += r * dft[2 * k] - m * dft[2 * k + 1];
+		im += r * dft[2 * k + 1] + m * dft[2 * k];
 	}
 	to[i] = re;
 	to[n + i] = im;
@@ -300,7 +300,7 @@ int bs_espirit_cuda_run(struct bs_espirit_cuda *e, const uint32_t size[3], const
 	const struct bs_espirit_spec *s = e->l.spec;
 	const size_t samples = (size_t)size[0] * size[1] * size[2];
 	double largest = 0.0;
-	int rc = bs_espirit_turn(e->host, size, block, why);
+	int rc = bs_espirit_reference(e->host, size, block, why);
 
 	if (rc != 0)
 		return rc;

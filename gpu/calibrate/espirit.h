@@ -2,9 +2,9 @@
  * gpu/calibrate/espirit.h - ESPIRiT: coil maps from a fully sampled block of k-space
  *
  * block   in  [coil][z][y][x] complex float, the samples around k = 0, which has index size/2 on
- *             each axis; exp(+i2pi k n / field) turns them into voxel n
- * maps    out [set][coil][z][y][x] complex float, the largest eigenvectors of each voxel in turn,
- *             of length 1 over the coils; 0 where the eigenvalue is less than crop
+ *             each axis; exp(+i2pi k n / field) takes them to voxel n
+ * maps    out [set][coil][z][y][x] complex float, the largest eigenvectors of each voxel, of
+ *             length 1 over the coils; 0 where the eigenvalue is less than crop
  * values  out [set][z][y][x] float, the eigenvalues, 0 .. 1; NULL: not wanted
  * Voxels n = -matrix/2 .. (halves truncated), whatever lies between: matrix = field is the whole
  * field of view, a smaller matrix its middle, at the same voxel size.
@@ -60,12 +60,12 @@ int bs_espirit_plan(struct bs_espirit **plan, const struct bs_espirit_spec *spec
 int bs_espirit_run(struct bs_espirit *plan, const uint32_t size[3], const float *block, float *maps,
 		   float *values, struct bs_fail *why);
 /*
- * The parts of run. turn: only what maps are turned to. calibrate: that and the kernels'
- * correlations of a block. The last part makes the maps from both. lags: for a twin that does the
- * last part, or the last two, elsewhere; its arrays belong to the plan.
+ * The parts of run. reference: only the virtual coil whose phase maps refer to. calibrate: that and
+ * the kernels' correlations of a block. The last part makes the maps from both. lags: for a twin
+ * that does the last part, or the last two, elsewhere; its arrays belong to the plan.
  */
-int bs_espirit_turn(struct bs_espirit *plan, const uint32_t size[3], const float *block,
-		    struct bs_fail *why);
+int bs_espirit_reference(struct bs_espirit *plan, const uint32_t size[3], const float *block,
+			 struct bs_fail *why);
 int bs_espirit_calibrate(struct bs_espirit *plan, const uint32_t size[3], const float *block,
 			 struct bs_fail *why);
 void bs_espirit_maps(struct bs_espirit *plan, float *maps, float *values);

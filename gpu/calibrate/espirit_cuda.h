@@ -3,8 +3,8 @@
  *
  * The kernels' correlations come from their projector (gpu/calibrate/cuda/projector.cuh). At each
  * voxel one thread sums the correlations and finds the eigenvectors, one plane at a time, by the
- * host twin's own formulas (gpu/calibrate/eigen_loops.h). The host finds what maps are turned to,
- * by an eigenproblem of the coils.
+ * host twin's own formulas (gpu/calibrate/eigen_loops.h). The host finds the virtual coil
+ * whose phase maps refer to, by an eigenproblem of the coils.
  *
  * host    the host's plan; must live as long; its spec is also this plan's
  * block   as in espirit.h, in host memory

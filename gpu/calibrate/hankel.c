@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/sizes.h"
+
 struct run {
 	const struct bs_hankel *g;
 	const float *samples;
@@ -31,7 +33,7 @@ static uint32_t high(uint32_t n, int32_t lag)
 static void product(const struct bs_hankel *g, const struct lagged *l, double *to)
 {
 	const uint32_t *b = g->block;
-	const size_t samples = (size_t)bs_hankel_volume(b);
+	const size_t samples = (size_t)bs_box_size(b);
 	const int64_t shift = ((int64_t)l->lag[2] * b[1] + l->lag[1]) * b[0] + l->lag[0];
 
 	for (uint32_t z = low(l->lag[2]); z < high(b[2], l->lag[2]); z++)
@@ -84,7 +86,7 @@ static const double *lagged_sums(const struct bs_hankel *g, const struct lagged 
 	const uint32_t *b = g->block;
 	const size_t line = b[0];
 	const size_t plane = line * b[1];
-	double *q = p + 2 * bs_hankel_volume(b);
+	double *q = p + 2 * bs_box_size(b);
 	uint32_t from[3];
 	uint32_t places[3];
 
@@ -179,8 +181,8 @@ static void elements(void *arg, int task, int member)
 	const struct bs_hankel *g = r->g;
 	const uint32_t *n = g->kernel;
 	const uint32_t lags = (2 * n[0] - 1) * (2 * n[1] - 1) * (2 * n[2] - 1);
-	const size_t samples = (size_t)bs_hankel_volume(g->block);
-	const size_t each = (size_t)bs_hankel_volume(n);
+	const size_t samples = (size_t)bs_box_size(g->block);
+	const size_t each = (size_t)bs_box_size(n);
 	const uint32_t c = (uint32_t)task / lags / g->coils;
 	const uint32_t d = (uint32_t)task / lags % g->coils;
 	double *work = r->work + (size_t)member * bs_hankel_work(g);

@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/sizes.h"
+
 #include "core/thread/team.h"
 
 struct bs_hankel {
@@ -27,14 +29,10 @@ struct bs_hankel {
 	uint32_t rows;
 };
 
-static inline uint64_t bs_hankel_volume(const uint32_t n[3])
-{
-	return (uint64_t)n[0] * n[1] * n[2];
-}
 /* Returns the doubles of a team member's workspace. */
 static inline size_t bs_hankel_work(const struct bs_hankel *g)
 {
-	return 4 * (size_t)bs_hankel_volume(g->block);
+	return 4 * (size_t)bs_box_size(g->block);
 }
 void bs_hankel_gram(const struct bs_hankel *g, struct bs_team *team, const float *samples,
 		    double *work, double *to);

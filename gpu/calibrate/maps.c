@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/protocol.h"
+#include "core/sizes.h"
 #include "gpu/calibrate/espirit.h"
 #include "gpu/calibrate/maps_simd.h"
 #include "gpu/calibrate/region.h"
@@ -33,7 +34,7 @@ struct bs_maps {
 	uint64_t *version;
 	uint32_t *leader; /* [slice]: the frame with whose images the maps are made */
 	uint32_t *passed; /* [slice]: images of a sliding window since the maps were made */
-	double *turned;   /* [slice]: phase from a line to the next that was taken off */
+	double *removed;  /* [slice]: phase from a line to the next that was taken off */
 	/* These are for Walsh's maps. */
 	float *images; /* images of the block, [coil][z][y][x] complex */
 	/* [member] memory for the rows of a coil: [kz][ky], then [kz][y], then one row */
@@ -48,16 +49,6 @@ struct bs_maps {
 	double cycles; /* phase from a line to the next that is taken off */
 };
 
-static uint32_t least_of(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t volume(const uint32_t n[3])
-{
-	return (uint64_t)n[0] * n[1] * n[2];
-}
-
 static struct bs_region_spec region_of(const struct bs_protocol *p)
 {
 	struct bs_region_spec s = { .samples = p->samples,
@@ -70,7 +61,7 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 	for (int a = 0; a < 3; a++)
 		s.encoded[a] = p->encoded[a];
 	for (int a = 0; a < 2; a++)
-		s.lines[a] = least_of(p->calibration_lines, p->encoded[a + 1]);
+		s.lines[a] = bs_least(p->calibration_lines, p->encoded[a + 1]);
 	return s;
 }
 
@@ -97,7 +88,7 @@ static struct bs_espirit_spec espirit_of(const struct bs_protocol *p, const uint
 		 * A kernel as wide as a thin slab would fit in one place only, and nothing would
 		 * repeat.
 		 */
-		s.kernel[a] = least_of(kernel, (block[a] + 1) / 2);
+		s.kernel[a] = bs_least(kernel, (block[a] + 1) / 2);
 		s.field[a] = field(p, a);
 		s.matrix[a] = p->matrix[a];
 	}
@@ -129,11 +120,11 @@ static void lay_out(struct bs_maps *m, struct bs_room *r)
 	const bool walsh = by_walsh(p);
 
 	bs_room_take(r, &m->trim, "", grid, (uint64_t)n[0] * p->encoded[0] * 8);
-	bs_room_take(r, &m->own, "", grid, p->coils * volume(n) * 8);
+	bs_room_take(r, &m->own, "", grid, p->coils * bs_box_size(n) * 8);
 	bs_room_take(r, &m->version, "", 1, p->slices * 8u);
 	bs_room_take(r, &m->leader, "", 1, p->slices * 4u);
 	bs_room_take(r, &m->passed, "", 1, p->slices * 4u);
-	bs_room_take(r, &m->turned, "", 1, p->slices * 8u);
+	bs_room_take(r, &m->removed, "", 1, p->slices * 8u);
 	bs_room_take(r, &m->images, "", walsh, p->coils * bs_protocol_voxels(p) * 8);
 	bs_room_take(r, &m->rows, "", walsh, BS_TEAM_MAX * m->rows_stride * 4);
 	bs_room_take(r, &m->phase[0], "", walsh, (uint64_t)n[0] * m->width * 8);
@@ -145,9 +136,9 @@ static void size(struct bs_maps *m, const struct bs_protocol *p)
 {
 	memset(m, 0, sizeof(*m));
 	m->p = p;
-	m->most[0] = least_of(p->calibration_lines, p->matrix[0]);
+	m->most[0] = bs_least(p->calibration_lines, p->matrix[0]);
 	for (int a = 1; a < 3; a++)
-		m->most[a] = least_of(p->calibration_lines, field(p, a));
+		m->most[a] = bs_least(p->calibration_lines, field(p, a));
 	m->width = bs_maps_padded(p->matrix[0]);
 	m->rows_stride =
 		(size_t)2 * m->width * ((size_t)m->most[2] * (m->most[1] + p->matrix[1]) + 1);
@@ -207,10 +198,10 @@ static void make_trim(struct bs_maps *m)
 
 			for (uint32_t x = 0; x < N; x++) {
 				const double n = (double)x - N / 2;
-				const double turn = TAU * n * (q / E - k / N);
+				const double angle = TAU * n * (q / E - k / N);
 
-				re += cos(turn);
-				im += sin(turn);
+				re += cos(angle);
+				im += sin(angle);
 			}
 			m->trim[2 * ((size_t)i * E + j)] = (float)(re * scale);
 			m->trim[2 * ((size_t)i * E + j) + 1] = (float)(im * scale);
@@ -223,24 +214,24 @@ static void make_phases(struct bs_maps *m)
 
 	for (uint32_t k = 0; k < m->most[0]; k++)
 		for (uint32_t x = 0; x < p->matrix[0]; x++) {
-			const double turn = TAU * ((double)k - m->most[0] / 2) *
-					    ((double)x - p->matrix[0] / 2) / p->matrix[0];
+			const double angle = TAU * ((double)k - m->most[0] / 2) *
+					     ((double)x - p->matrix[0] / 2) / p->matrix[0];
 			float *to = m->phase[0] + (size_t)k * 2 * m->width + x;
 
-			to[0] = (float)cos(turn);
-			to[m->width] = (float)sin(turn);
+			to[0] = (float)cos(angle);
+			to[m->width] = (float)sin(angle);
 		}
 	for (int a = 1; a < 3; a++) {
 		const uint32_t wide = field(p, a);
 
 		for (uint32_t n = 0; n < p->matrix[a]; n++)
 			for (uint32_t k = 0; k < m->most[a]; k++) {
-				const double turn = TAU * ((double)k - m->most[a] / 2) *
-						    ((double)n - p->matrix[a] / 2) / wide;
+				const double angle = TAU * ((double)k - m->most[a] / 2) *
+						     ((double)n - p->matrix[a] / 2) / wide;
 				float *to = m->phase[a] + 2 * ((size_t)n * m->most[a] + k);
 
-				to[0] = (float)cos(turn);
-				to[1] = (float)sin(turn);
+				to[0] = (float)cos(angle);
+				to[1] = (float)sin(angle);
 			}
 	}
 }
@@ -341,7 +332,7 @@ static void trim(void *arg, int task, int member)
 				 (y + m->skipped[0]) * m->box.y_step);
 	float *out = m->own + 2 * (size_t)task * m->size[0];
 	/* A phase of the whole slice changes no map. */
-	const double turn[2] = { cos(TAU * m->cycles * y), -sin(TAU * m->cycles * y) };
+	const double factor[2] = { cos(TAU * m->cycles * y), -sin(TAU * m->cycles * y) };
 
 	(void)member;
 	for (uint32_t i = 0; i < m->size[0]; i++) {
@@ -353,19 +344,19 @@ static void trim(void *arg, int task, int member)
 			re += (double)t[2 * j] * in[2 * j] - (double)t[2 * j + 1] * in[2 * j + 1];
 			im += (double)t[2 * j] * in[2 * j + 1] + (double)t[2 * j + 1] * in[2 * j];
 		}
-		out[2 * i] = (float)(re * turn[0] - im * turn[1]);
-		out[2 * i + 1] = (float)(im * turn[0] + re * turn[1]);
+		out[2 * i] = (float)(re * factor[0] - im * factor[1]);
+		out[2 * i + 1] = (float)(im * factor[0] + re * factor[1]);
 	}
 }
 
-/* Makes the image of a coil's block: along x, y and z in turn, in rows of the matrix. */
+/* Makes the image of a coil's block: along x, y and z one after another, in rows of the matrix. */
 static void image(void *arg, int task, int member)
 {
 	const struct bs_maps *m = arg;
 	const uint32_t *n = m->p->matrix;
 	const uint32_t *k = m->size;
 	const size_t row = 2 * (size_t)m->width;
-	const float *in = m->block + 2 * (size_t)task * volume(k);
+	const float *in = m->block + 2 * (size_t)task * bs_box_size(k);
 	float *a = m->rows + (size_t)member * m->rows_stride;
 	float *b = a + row * k[2] * k[1];
 	float *last = b + row * k[2] * n[1];
@@ -394,7 +385,7 @@ uint32_t bs_maps_fewest(const struct bs_protocol *p)
 	const uint32_t most[3] = { p->calibration_lines, p->calibration_lines,
 				   p->calibration_lines };
 
-	return least_of(p->calibration_lines, by_walsh(p) ? 8 : 2 * espirit_of(p, most).kernel[0]);
+	return bs_least(p->calibration_lines, by_walsh(p) ? 8 : 2 * espirit_of(p, most).kernel[0]);
 }
 
 bool bs_maps_due(struct bs_maps *m, uint32_t frame, double cycles)
@@ -405,7 +396,7 @@ bool bs_maps_due(struct bs_maps *m, uint32_t frame, double cycles)
 			       : p->frame_step > 0 ? p->readouts / p->frame_step
 						   : 1;
 
-	if (m->version[slice] == 0 || m->turned[slice] != cycles)
+	if (m->version[slice] == 0 || m->removed[slice] != cycles)
 		return true;
 	if (m->leader[slice] != frame)
 		return false;
@@ -440,7 +431,7 @@ static int make_frame(struct bs_maps *m, uint32_t frame, uint64_t version, struc
 	m->version[slice] = version;
 	m->leader[slice] = frame;
 	m->passed[slice] = 0;
-	m->turned[slice] = m->cycles;
+	m->removed[slice] = m->cycles;
 	return 0;
 }
 
@@ -460,12 +451,12 @@ int bs_maps_make(struct bs_maps *m, uint32_t frame, double cycles, bool *made, s
 			       "slice %u: coil maps need %u x %u calibration lines, there are "
 			       "%u x %u",
 			       slice, few[0], few[1], m->box.lines[0], m->box.lines[1]);
-	if (m->version[slice] == m->box.version && m->turned[slice] == cycles)
+	if (m->version[slice] == m->box.version && m->removed[slice] == cycles)
 		return 0;
 	m->cycles = cycles;
 	m->size[0] = m->most[0];
 	for (int a = 0; a < 2; a++) {
-		m->size[a + 1] = least_of(m->box.lines[a], m->most[a + 1]);
+		m->size[a + 1] = bs_least(m->box.lines[a], m->most[a + 1]);
 		m->skipped[a] = (m->box.lines[a] - m->size[a + 1]) / 2;
 	}
 	bs_team_run(m->team, trim, m, (int)(p->coils * m->size[1] * m->size[2]));

@@ -48,7 +48,7 @@ INLINE int ANY(mask m)
 #define MOST(a, b)  SELECT((a) > (b), a, b)
 #include "gpu/calibrate/eigen_loops.h"
 
-static void weigh_terms(float *to, const float *from, size_t stride, const float *factor,
+static void weigh_terms(float *to, const float *from, size_t stride, const float *unit,
 			uint32_t terms, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i += VW) {
@@ -59,8 +59,8 @@ static void weigh_terms(float *to, const float *from, size_t stride, const float
 			const vec r = *(const vec *)(from + k * stride + i);
 			const vec m = *(const vec *)(from + k * stride + n + i);
 
-			re += r * factor[2 * k] - m * factor[2 * k + 1];
-			im += r * factor[2 * k + 1] + m * factor[2 * k];
+			re += r * unit[2 * k] - m * unit[2 * k + 1];
+			im += r * unit[2 * k + 1] + m * unit[2 * k];
 		}
 		*(vec *)(to + i) = re;
 		*(vec *)(to + n + i) = im;
@@ -147,7 +147,7 @@ static void outer(float *g, const float *f, size_t stride, uint32_t coils, uint3
 		}
 }
 
-/* Stores one map of a vector of voxels, turned to the reference and cropped. */
+/* Stores one map of a vector of voxels, its phase as the reference has it and cropped. */
 static void store_map(const struct bs_maps_row *r, uint32_t set, uint32_t x, vec value,
 		      const vec *map)
 {
@@ -245,18 +245,18 @@ static void correlated(const struct bs_maps_row *r, const float *corr, uint32_t 
 
 	(void)lags(sums, corr, n, pairs, reach);
 	for (uint32_t x = 0; x < r->n; x += VW) {
-		vec turn[2 * BS_MAPS_REACH];
+		vec unit[2 * BS_MAPS_REACH];
 		const float *s = sums;
 
 		for (uint32_t k = 0; k < 2 * reach; k++)
-			turn[k] = *(const vec *)(phases + k * phase_stride + x);
+			unit[k] = *(const vec *)(phases + k * phase_stride + x);
 		for (uint32_t pair = 0; pair < pairs; pair++, s += 2 + 4 * reach) {
 			vec re = ALL(s[0]);
 			vec im = ALL(s[1]);
 
 			for (uint32_t k = 0; k < reach; k++) {
-				re += turn[2 * k] * s[2 + 4 * k] + turn[2 * k + 1] * s[5 + 4 * k];
-				im += turn[2 * k] * s[3 + 4 * k] - turn[2 * k + 1] * s[4 + 4 * k];
+				re += unit[2 * k] * s[2 + 4 * k] + unit[2 * k + 1] * s[5 + 4 * k];
+				im += unit[2 * k] * s[3 + 4 * k] - unit[2 * k + 1] * s[4 + 4 * k];
 			}
 			a[2 * pair] = re;
 			a[2 * pair + 1] = im;

@@ -3,11 +3,10 @@
 
 #include "gpu/calibrate/mix_simd.h"
 
-void bs_mix(float *out, size_t out_stride, const float *matrix, uint32_t virtual_coils,
-	    uint32_t coils, uint32_t samples, const float *data, size_t stride)
+void bs_mix(float *out, size_t out_stride, const struct bs_mix *by, uint32_t samples,
+	    const float *data, size_t stride)
 {
-	BS_ISA_PICK(bs_mix_kernels)
-		->mix(out, out_stride, matrix, virtual_coils, coils, samples, data, stride);
+	BS_ISA_PICK(bs_mix_kernels)->mix(out, out_stride, by, samples, data, stride);
 }
 
 void bs_mix_matrix(float *matrix, const double *a, uint32_t virtual_coils, uint32_t coils)

@@ -18,17 +18,18 @@ static void split_parts(float parts[][2][BLOCK], uint32_t coils, uint32_t n, con
 	}
 }
 
-static void mix(float *out, size_t out_stride, const float *matrix, uint32_t virtual_coils,
-		uint32_t coils, uint32_t samples, const float *data, size_t stride)
+static void mix(float *out, size_t out_stride, const struct bs_mix *by, uint32_t samples,
+		const float *data, size_t stride)
 {
+	const uint32_t coils = by->coils;
 	float parts[BS_COILS_MAX][2][BLOCK];
 
 	for (uint32_t first = 0; first < samples; first += BLOCK) {
 		const uint32_t n = samples - first < BLOCK ? samples - first : BLOCK;
 
 		split_parts(parts, coils, n, data + 2 * (size_t)first, stride);
-		for (uint32_t v = 0; v < virtual_coils; v++) {
-			const float *m = matrix + 2 * (size_t)v * coils;
+		for (uint32_t v = 0; v < by->virtual_coils; v++) {
+			const float *m = by->matrix + 2 * (size_t)v * coils;
 			float *to = out + 2 * (v * out_stride + first);
 			float re[BLOCK] = { 0 };
 			float im[BLOCK] = { 0 };

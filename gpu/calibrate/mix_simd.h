@@ -4,15 +4,13 @@
 #ifndef BS_GPU_CALIBRATE_MIX_SIMD_H
 #define BS_GPU_CALIBRATE_MIX_SIMD_H
 
-#include <stddef.h>
-#include <stdint.h>
-
+#include "gpu/calibrate/mix.h"
 #include "gpu/device/isa.h"
 
 struct bs_mix_kernels {
 	/* does the work of bs_mix */
-	void (*mix)(float *out, size_t out_stride, const float *matrix, uint32_t virtual_coils,
-		    uint32_t coils, uint32_t samples, const float *data, size_t stride);
+	void (*mix)(float *out, size_t out_stride, const struct bs_mix *by, uint32_t samples,
+		    const float *data, size_t stride);
 };
 
 BS_ISA_DECLARE(const struct bs_mix_kernels, bs_mix_kernels);

@@ -1,5 +1,5 @@
 /*
- * gpu/calibrate/reference.h - the virtual coil whose phase the coil maps are turned to
+ * gpu/calibrate/reference.h - the virtual coil whose phase the coil maps refer to
  *
  * It is the first principal component of samples [coil][n] complex float: a vector [coil] complex
  * of length 1. Its largest element (the first of those equal within 1e-4) is real. gram

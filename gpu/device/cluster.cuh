@@ -32,7 +32,7 @@ static __device__ __forceinline__ void bs_cluster_sync(void)
 }
 
 /*
- * Turns this block's shared-memory address `at` into the 32-bit address of the same place in block
+ * Makes of this block's shared-memory address `at` the 32-bit address of the same place in block
  * `rank`.
  */
 static __device__ __forceinline__ uint32_t bs_cluster_map(uint32_t at, uint32_t rank)

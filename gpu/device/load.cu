@@ -51,8 +51,8 @@ __global__ static void work(float4 *memory, size_t cells, long long cycles)
 		memory[at] = v;
 }
 
-/* Waits for the kernel queued AHEAD turns before, then queues another. */
-static cudaError_t turn(bs_hog *h, unsigned n)
+/* Waits for the kernel queued AHEAD kernels before, then queues another. */
+static cudaError_t queue_next(bs_hog *h, unsigned n)
 {
 	cudaError_t e = cudaEventSynchronize(h->done[n % AHEAD]);
 
@@ -71,7 +71,7 @@ static void *run(void *arg)
 	cudaError_t e = cudaSetDevice(h->device); /* a new thread starts with the first device */
 
 	for (unsigned n = 0; e == cudaSuccess && !h->stop.load(); n++)
-		e = turn(h, n);
+		e = queue_next(h, n);
 	h->error.store((int)e);
 	(void)cudaStreamSynchronize(h->stream);
 	(void)cudaGetLastError();

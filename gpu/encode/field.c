@@ -28,8 +28,7 @@ static int field_plan(struct bs_encoder *e, const struct bs_tables *tables, cons
 {
 	const struct bs_segments_spec s = bs_gridding_segments(e->p, e->p->plan.together);
 	struct bs_segments *segments = NULL;
-	int rc = bs_segments_plan(&segments, &s, tables->traj->k, weight, tables->field, env->arena,
-				  env->team, env->cache_dir, why);
+	int rc = bs_segments_plan(&segments, &s, tables->traj->k, weight, tables->field, env, why);
 
 	e->plan = segments;
 	return rc;

@@ -61,7 +61,7 @@ static int grid_plan(struct bs_encoder *e, const struct bs_tables *tables, const
 
 	if (rc == 0)
 		rc = bs_nufft_plan(&nufft, &s, k, boxed != NULL ? boxed : weight, env->arena,
-				   env->team, env->cache_dir, why);
+				   env->team, why);
 	free(boxed);
 	e->plan = nufft;
 	return rc;

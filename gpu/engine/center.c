@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sizes.h"
 #include "gpu/engine/engines.h"
 #include "gpu/nufft/density.h"
 
@@ -36,19 +37,9 @@ struct bs_center {
 	float *image; /* small images, [coil][z][y][x] */
 	/* [coil]: two arrays that the transforms of the axes leave their results in */
 	float *between;
-	float *block;   /* block that calibrates, [coil][z][y][x] */
-	float *turn[3]; /* exp(-i2pi k n / voxels), [point][voxel] complex */
+	float *block;  /* block that calibrates, [coil][z][y][x] */
+	float *dft[3]; /* exp(-i2pi k n / voxels), [point][voxel] complex */
 };
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t volume(const uint32_t n[3])
-{
-	return (uint64_t)n[0] * n[1] * n[2];
-}
 
 /*
  * Finds the points of the largest block, and the protocol of the small image if all samples
@@ -86,8 +77,8 @@ static void size(struct bs_center *c, const struct bs_protocol *p)
 	low->tolerance = 0.0;
 	low->prior = (struct bs_prior_keys){ 0 };
 	for (int a = 0; a < 3; a++) {
-		c->lines[a] = least(p->calibration_lines, p->matrix[a]);
-		low->matrix[a] = least(c->lines[a] + (c->lines[a] + 1) / 2, p->matrix[a]);
+		c->lines[a] = bs_least(p->calibration_lines, p->matrix[a]);
+		low->matrix[a] = bs_least(c->lines[a] + (c->lines[a] + 1) / 2, p->matrix[a]);
 		low->image_matrix[a] = low->matrix[a];
 	}
 	bs_plan_make(low);
@@ -112,11 +103,11 @@ static void lay(struct bs_center *c, struct bs_room *r)
 
 	bs_room_take(r, &c->index, "", 1, bs_protocol_samples(&c->low) * 4);
 	bs_room_take(r, &c->data, "", 1, coils * c->low.samples * 8);
-	bs_room_take(r, &c->image, "", 1, coils * volume(c->low.matrix) * 8);
+	bs_room_take(r, &c->image, "", 1, coils * bs_box_size(c->low.matrix) * 8);
 	bs_room_take(r, &c->between, "", 1, coils * between(c) * 8);
-	bs_room_take(r, &c->block, "", 1, coils * volume(c->lines) * 8);
+	bs_room_take(r, &c->block, "", 1, coils * bs_box_size(c->lines) * 8);
 	for (int a = 0; a < 3; a++)
-		bs_room_take(r, &c->turn[a], "", 1, (uint64_t)c->lines[a] * c->low.matrix[a] * 8);
+		bs_room_take(r, &c->dft[a], "", 1, (uint64_t)c->lines[a] * c->low.matrix[a] * 8);
 }
 
 static int need_of(struct bs_center *c, uint64_t *bytes, struct bs_fail *why)
@@ -201,7 +192,7 @@ static bool whole(const struct bs_center *c, const uint8_t *seen, const uint32_t
 static int choose_block(struct bs_center *c, const struct bs_protocol *p, uint32_t fewest,
 			const struct bs_traj *traj, struct bs_fail *why)
 {
-	uint8_t *seen = calloc((size_t)volume(c->lines), 1);
+	uint8_t *seen = calloc((size_t)bs_box_size(c->lines), 1);
 	uint32_t lines[3] = { 0, 0, 0 };
 	uint32_t most = p->calibration_lines;
 
@@ -211,7 +202,7 @@ static int choose_block(struct bs_center *c, const struct bs_protocol *p, uint32
 		mark_around(c, p, traj->k + m * traj->dims, seen);
 	for (; most > 0; most--) {
 		for (int a = 0; a < 3; a++)
-			lines[a] = least(most, c->lines[a]);
+			lines[a] = bs_least(most, c->lines[a]);
 		if (whole(c, seen, lines))
 			break;
 	}
@@ -309,25 +300,25 @@ static int weigh(struct bs_center *c, const struct bs_traj *alone, float *weight
 	for (size_t m = 0; rc == 0 && m < bs_protocol_samples(&c->low); m++)
 		weight[m] = c->index[m] == UNUSED
 				    ? 0.0f
-				    : (float)(own[at++] * (double)volume(c->low.matrix) / sum);
+				    : (float)(own[at++] * (double)bs_box_size(c->low.matrix) / sum);
 	free(own);
 	return rc;
 }
 
 /* ---- a center's memory and run ---- */
 
-static void make_turns(struct bs_center *c)
+static void make_dft(struct bs_center *c)
 {
 	for (int a = 0; a < 3; a++)
 		for (uint32_t k = 0; k < c->lines[a]; k++)
 			for (uint32_t n = 0; n < c->low.matrix[a]; n++) {
-				const double turn = TAU * ((double)k - c->lines[a] / 2) *
-						    ((double)n - c->low.matrix[a] / 2) /
-						    c->low.matrix[a];
-				float *to = c->turn[a] + 2 * ((size_t)k * c->low.matrix[a] + n);
+				const double angle = TAU * ((double)k - c->lines[a] / 2) *
+						     ((double)n - c->low.matrix[a] / 2) /
+						     c->low.matrix[a];
+				float *to = c->dft[a] + 2 * ((size_t)k * c->low.matrix[a] + n);
 
-				to[0] = (float)cos(turn);
-				to[1] = (float)-sin(turn);
+				to[0] = (float)cos(angle);
+				to[1] = (float)-sin(angle);
 			}
 }
 
@@ -391,7 +382,7 @@ int bs_center_arm(struct bs_center **center, const struct bs_protocol *p, uint32
 		bs_center_disarm(c);
 		return rc;
 	}
-	make_turns(c);
+	make_dft(c);
 	*center = c;
 	return 0;
 }
@@ -434,8 +425,8 @@ int bs_center_fold(struct bs_center *c, uint32_t frame, uint32_t group)
 	return c->ls->fold(c->self, frame, group);
 }
 
-/* Sets out [outer][point][inner] to the sum over n of in [outer][n][inner] turn [point][n]. */
-static void along(const float *turn, uint32_t points, uint32_t n, size_t inner, size_t outer,
+/* Sets out [outer][point][inner] to the sum over n of in [outer][n][inner] dft [point][n]. */
+static void along(const float *dft, uint32_t points, uint32_t n, size_t inner, size_t outer,
 		  const float *in, float *out)
 {
 	for (size_t o = 0; o < outer; o++)
@@ -445,8 +436,8 @@ static void along(const float *turn, uint32_t points, uint32_t n, size_t inner, 
 			memset(to, 0, inner * 8);
 			for (uint32_t v = 0; v < n; v++) {
 				const float *restrict from = in + 2 * (o * n + v) * inner;
-				const float re = turn[2 * ((size_t)k * n + v)];
-				const float im = turn[2 * ((size_t)k * n + v) + 1];
+				const float re = dft[2 * ((size_t)k * n + v)];
+				const float im = dft[2 * ((size_t)k * n + v) + 1];
 
 				for (size_t i = 0; i < inner; i++) {
 					to[2 * i] += re * from[2 * i] - im * from[2 * i + 1];
@@ -466,11 +457,11 @@ static void transform(void *arg, int task, int member)
 	float *two = one + 2 * (size_t)n[0] * m[1] * m[2];
 
 	(void)member;
-	along(c->turn[0], n[0], m[0], 1, (size_t)m[1] * m[2],
-	      c->image + 2 * (size_t)task * volume(m), one);
-	along(c->turn[1], n[1], m[1], n[0], m[2], one, two);
-	along(c->turn[2], n[2], m[2], (size_t)n[0] * n[1], 1, two,
-	      c->block + 2 * (size_t)task * volume(n));
+	along(c->dft[0], n[0], m[0], 1, (size_t)m[1] * m[2],
+	      c->image + 2 * (size_t)task * bs_box_size(m), one);
+	along(c->dft[1], n[1], m[1], n[0], m[2], one, two);
+	along(c->dft[2], n[2], m[2], (size_t)n[0] * n[1], 1, two,
+	      c->block + 2 * (size_t)task * bs_box_size(n));
 }
 
 int bs_center_block(struct bs_center *c, uint32_t frame, const uint8_t *held, uint32_t lines[3],

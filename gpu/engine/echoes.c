@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/image/turn.h"
+#include "gpu/image/phasestep.h"
 
 #define NEITHER UINT32_MAX
 
@@ -15,8 +15,8 @@ struct bs_echoes {
 	uint32_t *contrast; /* [slice] number of the contrast that came first; NEITHER */
 	/* [slice] order of the frame of the contrast that came first (core/engine.h) */
 	uint64_t *order;
-	struct bs_turn *turn;
-	float *turns; /* the array tables->turn */
+	struct bs_phasestep *plan;
+	float *steps; /* the array tables->phase_step */
 };
 
 static uint64_t bytes_of(const struct bs_protocol *p)
@@ -31,7 +31,7 @@ int bs_echoes_need(const struct bs_protocol *p, struct bs_need *need, struct bs_
 	bs_need_add(need, "echoes' coil images", p->slices, bytes_of(p));
 	bs_need_add(need, "echoes seen", 1, p->slices * sizeof(uint32_t));
 	bs_need_add(need, "their frames", 1, p->slices * sizeof(uint64_t));
-	return bs_turn_need(p->matrix, need, why);
+	return bs_phasestep_need(p->matrix, need, why);
 }
 
 int bs_echoes_arm(struct bs_echoes **echoes, const struct bs_protocol *p,
@@ -47,14 +47,14 @@ int bs_echoes_arm(struct bs_echoes **echoes, const struct bs_protocol *p,
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	e->p = p;
-	e->turns = tables->turn;
+	e->steps = tables->phase_step;
 	e->earlier = bs_arena_take(env->arena, (size_t)bytes_of(p) * p->slices, BS_ALIGN);
 	e->contrast = bs_arena_take(env->arena, p->slices * sizeof(uint32_t), BS_ALIGN);
 	e->order = bs_arena_take(env->arena, p->slices * sizeof(uint64_t), BS_ALIGN);
 	if (e->earlier == NULL || e->contrast == NULL || e->order == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': the arena is too small", p->name);
 	else
-		rc = bs_turn_plan(&e->turn, p->matrix, p->coils, env->arena, env->team, why);
+		rc = bs_phasestep_plan(&e->plan, p->matrix, p->coils, env->arena, env->team, why);
 	if (rc != 0) {
 		bs_echoes_disarm(e);
 		return rc;
@@ -68,7 +68,7 @@ void bs_echoes_disarm(struct bs_echoes *e)
 {
 	if (e == NULL)
 		return;
-	bs_turn_close(e->turn);
+	bs_phasestep_close(e->plan);
 	free(e);
 }
 
@@ -77,7 +77,7 @@ void bs_echoes_scan(struct bs_echoes *e)
 	if (e == NULL)
 		return;
 	for (uint64_t v = 0; v < e->p->slices * bs_protocol_voxels(e->p); v++)
-		e->turns[v] = NAN;
+		e->steps[v] = NAN;
 	for (uint32_t s = 0; s < e->p->slices; s++)
 		e->contrast[s] = NEITHER;
 }
@@ -91,7 +91,7 @@ static void measure(struct bs_echoes *e, uint32_t slice, bool second, uint64_t o
 {
 	const uint64_t voxels = bs_protocol_voxels(e->p);
 	float *earlier = e->earlier + slice * bytes_of(e->p) / sizeof(float);
-	float *turn = e->turns + slice * voxels;
+	float *step = e->steps + slice * voxels;
 	const bool waits = e->contrast[slice] != NEITHER;
 
 	if (waits && order < e->order[slice])
@@ -103,11 +103,11 @@ static void measure(struct bs_echoes *e, uint32_t slice, bool second, uint64_t o
 		return;
 	}
 	e->contrast[slice] = NEITHER;
-	if (bs_turn_run(e->turn, second ? earlier : coil_images, second ? coil_images : earlier,
-			turn))
+	if (bs_phasestep_run(e->plan, second ? earlier : coil_images,
+			     second ? coil_images : earlier, step))
 		return;
 	for (uint64_t v = 0; v < voxels; v++)
-		turn[v] = INFINITY;
+		step[v] = INFINITY;
 }
 
 void bs_echoes_measure(struct bs_echoes *e, uint32_t frame, uint64_t order,

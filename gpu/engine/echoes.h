@@ -1,8 +1,8 @@
 /*
  * gpu/engine/echoes.h - a field map measured from the images' own echoes (field.from echoes)
  *
- * The phase between the coil images of a slice's first two contrasts gives tables->turn
- * (gpu/image/turn.h), always from the last such pair of the scan. turn is NaN before the first
+ * The phase between the coil images of a slice's first two contrasts gives tables->phase_step
+ * (gpu/image/phasestep.h), always from the last such pair of the scan. It is NaN before the first
  * pair, and infinite in a slice whose phase wraps.
  * need -> arm -> { scan -> measure* }* -> disarm, as the functions of core/engine.h. For a protocol
  * that measures no field *echoes is NULL, which the other functions accept. measure is called with

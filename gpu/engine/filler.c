@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sizes.h"
 #include "core/thread/clock.h"
 #include "gpu/calibrate/region.h"
 
@@ -25,11 +26,6 @@ struct bs_filler {
 	int64_t calibrated_ns;
 };
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static struct bs_region_spec region_of(const struct bs_protocol *p)
 {
 	struct bs_region_spec s = { .samples = p->samples,
@@ -40,7 +36,7 @@ static struct bs_region_spec region_of(const struct bs_protocol *p)
 
 	memcpy(s.encoded, p->encoded, sizeof(s.encoded));
 	for (int a = 0; a < 2; a++)
-		s.lines[a] = least(kept[a], p->encoded[a + 1]);
+		s.lines[a] = bs_least(kept[a], p->encoded[a + 1]);
 	return s;
 }
 
@@ -58,7 +54,7 @@ struct bs_grappa_spec bs_filler_spec(const struct bs_protocol *p, uint32_t colum
 	memcpy(s.encoded, p->encoded, sizeof(s.encoded));
 	memcpy(s.kernel, p->grappa_kernel, sizeof(s.kernel));
 	for (int a = 0; a < 2; a++)
-		s.lines[a] = least(kept[a], p->encoded[a + 1]);
+		s.lines[a] = bs_least(kept[a], p->encoded[a + 1]);
 	return s;
 }
 
@@ -193,8 +189,8 @@ static const char zeros[] = ": lines that were left out are zeros";
 int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
 {
 	const struct bs_protocol *p = f->p;
-	const uint32_t want[2] = { least(p->grappa_kernel[1], p->encoded[1]),
-				   least(p->grappa_kernel[2], p->encoded[2]) };
+	const uint32_t want[2] = { bs_least(p->grappa_kernel[1], p->encoded[1]),
+				   bs_least(p->grappa_kernel[2], p->encoded[2]) };
 	const int lacking = bs_filler_lacking(p);
 	uint8_t *have = f->have + frame * f->lines;
 	struct bs_grappa_lines box;

@@ -99,10 +99,10 @@ static int make_path(struct grouped *g, const struct bs_traj *t, struct bs_fail 
 	int rc = bs_traj_open(&g->traj, 3, t->samples, t->readouts, why);
 
 	for (uint64_t i = 0; rc == 0 && i < (uint64_t)t->samples * t->readouts; i++) {
-		const double turns = shift * (double)(i / t->samples);
+		const double cycles = shift * (double)(i / t->samples);
 
 		memcpy(g->traj.k + 3 * i, t->k + 2 * i, 2 * sizeof(*t->k));
-		g->traj.k[3 * i + 2] = (float)(ceil(turns - 0.5) - turns);
+		g->traj.k[3 * i + 2] = (float)(ceil(cycles - 0.5) - cycles);
 	}
 	return rc;
 }

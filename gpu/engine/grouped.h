@@ -1,7 +1,7 @@
 /*
  * gpu/engine/grouped.h - slices at once along a trajectory, solved for together, as one engine
  *
- * A group's slices are the planes of a volume. A readout whose phase turns by so much from slice to
+ * A group's slices are the planes of a volume. A readout whose phase grows by so much from slice to
  * slice lies at a kz of as many cycles per plane. So the engine of the protocol's place, armed for
  * that volume and its maps, solves for the slices, and each slice's frame has its own plane of the
  * result. Frames of one group that hold the same lines share a solve.

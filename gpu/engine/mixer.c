@@ -7,6 +7,7 @@
 
 #include "core/frame/open.h"
 #include "core/multiband/apart.h"
+#include "core/sizes.h"
 #include "core/thread/clock.h"
 #include "gpu/calibrate/along.h"
 #include "gpu/calibrate/compress.h"
@@ -120,11 +121,6 @@ static void lay(struct bs_mixer *f, struct bs_room *r)
 		     places * square * 8);
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static void set_out(struct bs_mixer *f, const struct bs_protocol *p)
 {
 	*f = (struct bs_mixer){ .p = p };
@@ -135,9 +131,10 @@ static void set_out(struct bs_mixer *f, const struct bs_protocol *p)
 	f->quota = (uint32_t)quota_of(p) * f->bands;
 	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils + bs_protocol_path(p);
 	f->stride = (p->readouts + SPREAD - 1) / SPREAD;
-	f->calibrating = f->p->plan.encode == BS_ENCODE_LINES
-				 ? least(p->encoded[1], 2 * HALF) * least(p->encoded[2], 2 * HALF)
-				 : (p->readouts + f->stride - 1) / f->stride;
+	f->calibrating =
+		f->p->plan.encode == BS_ENCODE_LINES
+			? bs_least(p->encoded[1], 2 * HALF) * bs_least(p->encoded[2], 2 * HALF)
+			: (p->readouts + f->stride - 1) / f->stride;
 	f->calibrating *= f->bands;
 	f->places = places_of(p);
 }
@@ -305,7 +302,8 @@ static void mix(struct bs_mixer *f, const struct bs_mrd_acq *head, const float *
 		bs_along_mix(f->along, f->mixed, samples, f->by_place + slice * size * f->places,
 			     f->inner_coils, from, head->number_of_samples);
 	else
-		bs_mix(f->mixed, samples, f->matrix + slice * size, f->inner_coils, f->p->coils,
+		bs_mix(f->mixed, samples,
+		       &(struct bs_mix){ f->matrix + slice * size, f->inner_coils, f->p->coils },
 		       samples, from, head->number_of_samples);
 }
 
@@ -342,10 +340,10 @@ static uint32_t place_of(const struct bs_mixer *f, uint32_t row)
 		const uint32_t first = size > 2 * HALF ? size / 2 - HALF : 0;
 
 		at[i] = (i == 0 ? line % f->p->encoded[1] : line / f->p->encoded[1]) - first;
-		if (at[i] >= least(size, 2 * HALF))
+		if (at[i] >= bs_least(size, 2 * HALF))
 			return NONE;
 	}
-	return at[0] + least(f->p->encoded[1], 2 * HALF) * at[1] +
+	return at[0] + bs_least(f->p->encoded[1], 2 * HALF) * at[1] +
 	       band * (f->calibrating / f->bands);
 }
 
@@ -446,14 +444,12 @@ static int solve(struct bs_mixer *f, uint32_t slice, double *kept, struct bs_fai
 {
 	const uint32_t coils = f->p->coils;
 	const size_t size = (size_t)f->inner_coils * coils;
-	const double *w = f->said.whitened ? f->w : NULL;
-	int rc;
+	const struct bs_compressing of = {
+		f->inner_coils, coils, f->places, f->gram, f->said.whitened ? f->w : NULL, f->work
+	};
+	int rc = f->along == NULL ? bs_compress(f->a, &of, kept, why)
+				  : bs_compress_aligned(f->a, &of, kept, why);
 
-	if (f->along == NULL)
-		rc = bs_compress(f->a, f->inner_coils, coils, f->gram, w, kept, f->work, why);
-	else
-		rc = bs_compress_aligned(f->a, f->inner_coils, coils, f->places, f->gram, w, kept,
-					 f->work, why);
 	if (rc != 0)
 		return rc;
 	bs_mix_matrix(f->matrix + 2 * slice * size, f->a + 2 * size * (f->places / 2),

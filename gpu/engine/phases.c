@@ -248,7 +248,7 @@ static void lanes_of(const struct bs_phases *f, float *lane[BS_FFT_LANES_MAX], f
 }
 
 /* Multiplies a line by [n] complex numbers in image space. */
-static void turn(const struct bs_phases *f, float *line, const float *by)
+static void multiply_image(const struct bs_phases *f, float *line, const float *by)
 {
 	const uint32_t lanes = f->kernels->lanes;
 	const size_t block = 2 * (size_t)f->n * lanes;
@@ -413,7 +413,7 @@ static int correct(struct bs_phases *f, struct bs_mrd_acq *head, const float **d
 		return 0;
 	copy_line(f, f->line, head, *data);
 	if (back)
-		turn(f, f->line, f->off + 2 * (size_t)head->idx.slice * f->n);
+		multiply_image(f, f->line, f->off + 2 * (size_t)head->idx.slice * f->n);
 	for (size_t i = 0; v != NULL && i < count; i++) {
 		const float re = f->line[2 * i];
 		const float im = f->line[2 * i + 1];

@@ -240,9 +240,9 @@ static void gather(struct bs_slicer *s, const struct bs_pattern *run)
 	}
 }
 
-/* Adds ||sum of the references - line||^2 and ||line||^2 of one line and coil; turn [band]. */
+/* Adds ||sum of the references - line||^2 and ||line||^2 of one line and coil; phase [band]. */
 static void compare_line(const struct bs_slicer *s, const float *reference, size_t band_step,
-			 const double (*turn)[2], const float *line, double scale, double sums[2])
+			 const double (*phase)[2], const float *line, double scale, double sums[2])
 {
 	for (uint32_t x = 0; x < s->columns; x++) {
 		double re = -scale * line[2 * x];
@@ -252,22 +252,22 @@ static void compare_line(const struct bs_slicer *s, const float *reference, size
 		for (uint32_t b = 0; b < s->bands; b++) {
 			const float *r = reference + b * band_step + 2 * x;
 
-			re += r[0] * turn[b][0] - r[1] * turn[b][1];
-			im += r[0] * turn[b][1] + r[1] * turn[b][0];
+			re += r[0] * phase[b][0] - r[1] * phase[b][1];
+			im += r[0] * phase[b][1] + r[1] * phase[b][0];
 		}
 		sums[0] += re * re + im * im;
 	}
 }
 
 /* The phase of each band at line y, as factors [band]; bare: of references that have none. */
-static void find_turns(const struct bs_slicer *s, const double *cycles, uint32_t y, bool bare,
-		       double (*turn)[2])
+static void find_phases(const struct bs_slicer *s, const double *cycles, uint32_t y, bool bare,
+			double (*phase)[2])
 {
 	for (uint32_t b = 0; b < s->bands; b++) {
 		const double angle = bare ? TAU * cycles[b] * ((double)y - s->lines / 2) : 0.0;
 
-		turn[b][0] = cos(angle);
-		turn[b][1] = sin(angle);
+		phase[b][0] = cos(angle);
+		phase[b][1] = sin(angle);
 	}
 }
 
@@ -278,16 +278,16 @@ static double left_over(const struct bs_slicer *s, const struct bs_pattern *run,
 {
 	const size_t line = 2 * (size_t)s->columns;
 	double sums[2] = { 0.0, 0.0 };
-	double turn[BS_BANDS_MAX][2];
+	double phase[BS_BANDS_MAX][2];
 
 	for (uint32_t i = 0; i < run->lines; i++) {
 		const uint32_t y = run->first + i * run->step;
 		const uint32_t at = bs_slice_index(y, s->lines, lines->wrapped);
 
-		find_turns(s, cycles, y, bare, turn);
+		find_phases(s, cycles, y, bare, phase);
 		for (uint32_t c = 0; have[y] == 1 && c < s->p->coils; c++)
 			compare_line(s, s->references + ((size_t)c * run->lines + i) * line,
-				     s->p->coils * run->lines * line, (const double(*)[2])turn,
+				     s->p->coils * run->lines * line, (const double(*)[2])phase,
 				     lines->at + ((size_t)c * s->lines + at) * line, lines->scale,
 				     sums);
 	}
@@ -353,7 +353,7 @@ static int lacking(const struct bs_slicer *s, struct bs_fail *why, const char *r
 }
 
 /* Returns true if some band has a phase that grows from line to line. */
-static bool turns(const struct bs_slicer *s, const double *cycles)
+static bool has_phases(const struct bs_slicer *s, const double *cycles)
 {
 	bool any = false;
 
@@ -390,7 +390,7 @@ static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_s
 	bare = left_over(s, &told, have, lines, cycles, true);
 	k->left = left_over(s, &told, have, lines, cycles, false);
 	k->phased = k->left < bare;
-	k->untold = turns(s, cycles) && fabs(k->left - bare) < SAME;
+	k->untold = has_phases(s, cycles) && fabs(k->left - bare) < SAME;
 	k->left = k->phased ? k->left : bare;
 	k->version = version_of(s, &s->frame.at);
 	if (s->slice == NULL)

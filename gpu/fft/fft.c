@@ -25,7 +25,7 @@ static uint32_t next_radix(uint32_t n)
 }
 
 /* Writes exp(-i angle) as two floats or doubles to `at`. Returns the address behind them. */
-static void *put_turn(void *at, bool in_double, double angle)
+static void *put_root(void *at, bool in_double, double angle)
 {
 	double *d = at;
 	float *f = at;
@@ -53,11 +53,11 @@ static void fill_tables(struct bs_fft *f, bool in_double)
 		p->twiddle = at;
 		for (uint32_t g = 0; g < p->groups; g++)
 			for (uint32_t k = 1; k < r; k++)
-				at = put_turn(at, in_double,
+				at = put_root(at, in_double,
 					      2.0 * M_PI * (double)((uint64_t)g * k % len) / len);
 		p->root = at;
 		for (uint32_t k = 0; k < r; k++)
-			at = put_turn(at, in_double, 2.0 * M_PI * k / r);
+			at = put_root(at, in_double, 2.0 * M_PI * k / r);
 	}
 }
 
@@ -65,7 +65,7 @@ static int plan(struct bs_fft *f, uint32_t n, bool in_double)
 {
 	uint32_t left = n;
 	uint32_t stride = 1;
-	size_t turns = 0;
+	size_t roots = 0;
 
 	memset(f, 0, sizeof(*f));
 	f->n = n;
@@ -74,10 +74,10 @@ static int plan(struct bs_fft *f, uint32_t n, bool in_double)
 
 		left /= r;
 		f->pass[f->passes] = (struct bs_fft_pass){ r, left, stride, NULL, NULL };
-		turns += (size_t)left * (r - 1) + r;
+		roots += (size_t)left * (r - 1) + r;
 		stride *= r;
 	}
-	f->tables = malloc((turns + 1) * 2 * (in_double ? sizeof(double) : sizeof(float)));
+	f->tables = malloc((roots + 1) * 2 * (in_double ? sizeof(double) : sizeof(float)));
 	if (f->tables == NULL)
 		return BS_ERR_NOMEM;
 	fill_tables(f, in_double);

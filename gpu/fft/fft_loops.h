@@ -29,17 +29,17 @@ static void prime_legs(struct cx out[2], const real *x, size_t r, size_t step, c
 {
 	struct cx u = get(x, 0, re);
 	struct cx v = { { 0 }, { 0 } };
-	size_t turn = 0;
+	size_t at = 0;
 
 	for (size_t j = 1; j <= r / 2; j++) {
 		struct cx sum = get(x, j * step, re);
 		struct cx difference = get(x, (r - j) * step, re);
 
-		turn += turn + k < r ? k : k - r;
-		u.re += root[2 * turn] * sum.re;
-		u.im += root[2 * turn] * sum.im;
-		v.re -= root[2 * turn + 1] * difference.im;
-		v.im += root[2 * turn + 1] * difference.re;
+		at += at + k < r ? k : k - r;
+		u.re += root[2 * at] * sum.re;
+		u.im += root[2 * at] * sum.im;
+		v.re -= root[2 * at + 1] * difference.im;
+		v.im += root[2 * at + 1] * difference.re;
 	}
 	out[0] = add(u, v);
 	out[1] = sub(u, v);

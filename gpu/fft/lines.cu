@@ -56,24 +56,24 @@ int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, stru
 	if (n == 0 || n > BS_LINE_MAX)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "lines of %u points: 1 to %u", n,
 			       BS_LINE_MAX);
-	float2 *turn = (float2 *)bs_devmem_take(mem, n * sizeof(float2));
+	float2 *root = (float2 *)bs_devmem_take(mem, n * sizeof(float2));
 	float2 *host = (float2 *)malloc(n * sizeof(float2));
 	int rc = bs_line_reg_init(n, why);
 
 	memset(p, 0, sizeof(*p));
 	p->n = n;
-	p->turn = turn;
+	p->root = root;
 	p->passes = factor(n, p->radix);
 	if (rc != 0)
 		goto out;
-	if (turn == NULL || host == NULL) {
+	if (root == NULL || host == NULL) {
 		rc = bs_fail(why, BS_ERR_NOMEM, "roots of unity for lines of %u", n);
 		goto out;
 	}
 	for (uint32_t i = 0; i < n; i++)
 		host[i] =
 			make_float2((float)cos(2.0 * M_PI * i / n), (float)sin(2.0 * M_PI * i / n));
-	BS_CUDA_GO(cudaMemcpy(turn, host, n * sizeof(float2), cudaMemcpyHostToDevice), why, rc,
+	BS_CUDA_GO(cudaMemcpy(root, host, n * sizeof(float2), cudaMemcpyHostToDevice), why, rc,
 		   out);
 out:
 	free(host);

@@ -163,7 +163,7 @@ static size_t number_of(const struct bs_gram *m, uint32_t y, uint32_t z)
  * Brings the rows of a block from a transform's order to the centered one, or back: the halves
  * change places.
  */
-static void turn(float *to, const float *from, uint32_t rows, size_t cell, bool centered)
+static void swap_halves(float *to, const float *from, uint32_t rows, size_t cell, bool centered)
 {
 	const size_t half = (centered ? rows - rows / 2 : rows / 2) * cell;
 
@@ -185,10 +185,10 @@ static void crop(const struct bs_gram *m, const float **lane, float *a)
 	float *other;
 
 	m->fft->lines_in(a, lane, E, NULL);
-	turn(b, a, E, cell, false);
+	swap_halves(b, a, E, cell, false);
 	image = m->fft->run(&m->to_image, b, a, true);
 	other = image == a ? b : a;
-	turn(other, image, E, cell, true);
+	swap_halves(other, image, E, cell, true);
 	for (uint32_t j = 0; j < m->fft->lanes; j++)
 		lane[j] = own[j] = image + (size_t)2 * j * m->samples;
 	m->fft->lines_out(own, other + (E / 2 - m->samples / 2) * cell, m->samples, NULL);

@@ -47,10 +47,9 @@ struct bs_grappa {
 	const float **weights; /* weights [neighborhood] */
 	uint32_t *todo;        /* neighborhoods whose weights must be made */
 	uint32_t todos;
-	uint32_t *at; /* [missing line]: where the line starts in a coil of hybrid */
-	/* [missing line][near.most]: where the line's sources start in a coil of hybrid */
-	uint32_t *from;
-	float *phase; /* phases [tap][re, im][column], each number twice */
+	uint32_t *at;   /* [missing line]: where the line starts in a coil of hybrid */
+	uint32_t *from; /* [missing line][near.most]: where its sources start there */
+	float *phase;   /* phases [tap][re, im][column], each number twice */
 	size_t phase_step;
 	float *expanded; /* expanded weights [BS_TEAM_MAX] */
 	size_t expanded_size;
@@ -72,11 +71,6 @@ static uint32_t most_sources(const struct bs_grappa_spec *s)
 	const uint32_t all = window_of(s) - 1;
 
 	return s->sources > 0 && s->sources < all ? s->sources : all;
-}
-
-static uint64_t lines_of(const struct bs_grappa_spec *s)
-{
-	return (uint64_t)s->encoded[1] * s->encoded[2];
 }
 
 static struct bs_neighbors neighbors_of(const struct bs_grappa_spec *s)
@@ -112,7 +106,7 @@ static int check_spec(const struct bs_grappa_spec *s, struct bs_fail *why)
 			BS_WINDOW_LINES);
 	if (s->columns == 0 || s->columns > s->encoded[0] || s->coils == 0 || s->sets == 0 ||
 	    s->neighborhoods == 0 || s->neighborhoods >= UINT16_MAX ||
-	    lines_of(s) * s->columns * s->coils > UINT32_MAX || !(s->lambda >= 0.0))
+	    bs_grappa_lines_of(s) * s->columns * s->coils > UINT32_MAX || !(s->lambda >= 0.0))
 		return bs_fail(why, BS_ERR_CONFIG, "grappa: %u coils, %u columns, %u sets",
 			       s->coils, s->columns, s->sets);
 	if ((uint64_t)window_of(s) * s->kernel[0] * s->coils > BS_DENSE_MAX)
@@ -144,7 +138,7 @@ static void lay_out(struct bs_grappa *g, const struct bs_grappa_spec *s, struct 
 	bs_room_take(r, &g->weights, "grappa neighborhoods", 1,
 		     s->neighborhoods * sizeof(*g->weights));
 	bs_room_take(r, &g->todo, "grappa neighborhoods", 1, s->neighborhoods * sizeof(*g->todo));
-	bs_room_take(r, &g->at, "grappa lines", 1, lines_of(s) * sizeof(*g->at));
+	bs_room_take(r, &g->at, "grappa lines", 1, bs_grappa_lines_of(s) * sizeof(*g->at));
 	bs_room_take(r, &g->from, "grappa sources", g->near.most, lines_of(s) * sizeof(*g->from));
 	bs_room_take(r, &g->phase, "grappa phases", s->kernel[0], g->phase_step * sizeof(float));
 	bs_room_take(r, &g->expanded, "grappa weights of a block", BS_TEAM_MAX,
@@ -525,7 +519,7 @@ static void fill_block(void *arg, int task, int member)
 	const uint32_t coil = (uint32_t)task % g->s.coils;
 	const uint32_t x = (uint32_t)task / g->s.coils * BS_GRAPPA_COLUMNS;
 	const uint32_t left = g->s.columns - x;
-	const size_t step = (size_t)lines_of(&g->s) * g->s.columns;
+	const size_t step = (size_t)bs_grappa_lines_of(&g->s) * g->s.columns;
 	float *in = g->hybrid + 2 * (size_t)x;
 	float *expanded = g->expanded + (size_t)member * g->expanded_size;
 
@@ -535,8 +529,11 @@ static void fill_block(void *arg, int task, int member)
 		g->simd->expand(g->weights[i] + (size_t)2 * coil * unknowns_of(g, p),
 				p->sources * g->s.coils, g->s.kernel[0], g->phase + 2 * (size_t)x,
 				g->phase_step, expanded);
-		g->simd->fill(expanded, p->sources, g->s.coils, step, in, in + 2 * coil * step,
-			      g->at + p->first, g->from + (size_t)p->first * g->near.most, p->count,
+		const uint32_t *from = g->from + (size_t)p->first * g->near.most;
+		const struct bs_filling l = { expanded, p->sources,       g->s.coils, p->count,
+					      step,     g->at + p->first, from };
+
+		g->simd->fill(&l, in, in + 2 * coil * step,
 			      left < BS_GRAPPA_COLUMNS ? left : BS_GRAPPA_COLUMNS);
 	}
 }

@@ -51,11 +51,6 @@ struct bs_grappa_cuda {
 	uint32_t *of_host;
 };
 
-static uint64_t lines_of(const struct bs_grappa_spec *s)
-{
-	return (uint64_t)s->encoded[1] * s->encoded[2];
-}
-
 static uint64_t weights_of(const struct bs_grappa_spec *s)
 {
 	const uint64_t all = (uint64_t)s->kernel[1] * s->kernel[2] - 1;
@@ -74,11 +69,11 @@ static uint32_t near_ends(const struct bs_grappa_spec *s)
 uint64_t bs_grappa_cuda_bytes(const struct bs_grappa_spec *s)
 {
 	return bs_devmem_round(s->neighborhoods * sizeof(struct near)) +
-	       bs_devmem_round(lines_of(s) * sizeof(uint32_t)) +
+	       bs_devmem_round(bs_grappa_lines_of(s) * sizeof(uint32_t)) +
 	       bs_devmem_round(weights_of(s) * sizeof(float2)) +
 	       bs_devmem_round((uint64_t)s->kernel[0] * s->columns * sizeof(float2)) +
 	       bs_devmem_round((uint64_t)near_ends(s) * s->columns * sizeof(float2)) +
-	       bs_devmem_round(lines_of(s) * s->coils * near_ends(s) * sizeof(float2));
+	       bs_devmem_round(bs_grappa_lines_of(s) * s->coils * near_ends(s) * sizeof(float2));
 }
 
 /*
@@ -100,8 +95,8 @@ static int make_waves(float2 *to, const struct bs_grappa_spec *s, uint32_t rows,
 		const int row = (int)(i / s->columns);
 		const int place = (int)(i % s->columns) - columns / 2;
 		const int sample = row < 2 * reach ? row : columns - 4 * reach + row;
-		const int turns = ends ? sample - columns / 2 : row - reach;
-		const double part = -2.0 * M_PI * turns * place / columns;
+		const int product = ends ? sample - columns / 2 : row - reach;
+		const double part = -2.0 * M_PI * product * place / columns;
 
 		host[i] = make_float2((float)cos(part), (float)sin(part));
 	}
@@ -122,15 +117,15 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 		return bs_fail(why, BS_ERR_NOMEM, "grappa plan");
 	g->s = *s;
 	g->near = (struct near *)bs_devmem_take(mem, s->neighborhoods * sizeof(struct near));
-	g->of = (uint32_t *)bs_devmem_take(mem, lines_of(s) * sizeof(uint32_t));
+	g->of = (uint32_t *)bs_devmem_take(mem, bs_grappa_lines_of(s) * sizeof(uint32_t));
 	g->weights = (float2 *)bs_devmem_take(mem, weights_of(s) * sizeof(float2));
 	g->phase =
 		(float2 *)bs_devmem_take(mem, (size_t)s->kernel[0] * s->columns * sizeof(float2));
 	g->wave = (float2 *)bs_devmem_take(mem, (size_t)near_ends(s) * s->columns * sizeof(float2));
-	g->samples = (float2 *)bs_devmem_take(mem, (size_t)lines_of(s) * s->coils * near_ends(s) *
-							   sizeof(float2));
+	g->samples = (float2 *)bs_devmem_take(mem, (size_t)bs_grappa_lines_of(s) * s->coils *
+							   near_ends(s) * sizeof(float2));
 	g->near_host = (struct near *)calloc(s->neighborhoods, sizeof(struct near));
-	g->of_host = (uint32_t *)calloc(lines_of(s), sizeof(uint32_t));
+	g->of_host = (uint32_t *)calloc(bs_grappa_lines_of(s), sizeof(uint32_t));
 	if (g->near == NULL || g->of == NULL || g->weights == NULL || g->phase == NULL ||
 	    g->wave == NULL || g->samples == NULL || g->near_host == NULL || g->of_host == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "grappa: device memory");
@@ -173,7 +168,8 @@ void bs_grappa_cuda_close(struct bs_grappa_cuda *g)
 int bs_grappa_cuda_none(struct bs_grappa_cuda *g, cudaStream_t stream, struct bs_fail *why)
 {
 	/* sets every line to NONE */
-	BS_CUDA(cudaMemsetAsync(g->of, 0xff, lines_of(&g->s) * sizeof(uint32_t), stream), why);
+	BS_CUDA(cudaMemsetAsync(g->of, 0xff, bs_grappa_lines_of(&g->s) * sizeof(uint32_t), stream),
+		why);
 	return 0;
 }
 
@@ -197,12 +193,12 @@ int bs_grappa_cuda_load(struct bs_grappa_cuda *g, const struct bs_grappa *host, 
 			why);
 		at += n * (1 + g->s.kernel[0] / 2 * 2);
 	}
-	for (uint64_t l = 0; l < lines_of(&g->s); l++)
+	for (uint64_t l = 0; l < bs_grappa_lines_of(&g->s); l++)
 		g->of_host[l] = from->of[l] < from->count ? from->of[l] : NONE;
 	BS_CUDA(cudaMemcpyAsync(g->near, g->near_host, from->count * sizeof(struct near),
 				cudaMemcpyHostToDevice, stream),
 		why);
-	BS_CUDA(cudaMemcpyAsync(g->of, g->of_host, lines_of(&g->s) * sizeof(uint32_t),
+	BS_CUDA(cudaMemcpyAsync(g->of, g->of_host, bs_grappa_lines_of(&g->s) * sizeof(uint32_t),
 				cudaMemcpyHostToDevice, stream),
 		why);
 	BS_CUDA(cudaStreamSynchronize(stream), why);
@@ -352,8 +348,8 @@ static __global__ void mend_lines(const struct shape s, const float2 *samples, f
 int bs_grappa_cuda_fill(struct bs_grappa_cuda *g, float *hybrid, bool wrapped, cudaStream_t stream,
 			struct bs_fail *why)
 {
-	const dim3 blocks((unsigned)lines_of(&g->s), (g->s.columns + COLUMNS - 1) / COLUMNS,
-			  (g->s.coils + MADE - 1) / MADE);
+	const dim3 blocks((unsigned)bs_grappa_lines_of(&g->s),
+			  (g->s.columns + COLUMNS - 1) / COLUMNS, (g->s.coils + MADE - 1) / MADE);
 	struct shape s = g->shape;
 
 	s.wrapped = wrapped;
@@ -361,11 +357,11 @@ int bs_grappa_cuda_fill(struct bs_grappa_cuda *g, float *hybrid, bool wrapped, c
 	BS_CUDA(cudaGetLastError(), why);
 	if (s.reach == 0)
 		return 0;
-	find_samples<<<dim3((unsigned)lines_of(&g->s), g->s.coils), SUMMING, 0, stream>>>(
+	find_samples<<<dim3((unsigned)bs_grappa_lines_of(&g->s), g->s.coils), SUMMING, 0, stream>>>(
 		s, (const float2 *)hybrid, g->samples);
 	BS_CUDA(cudaGetLastError(), why);
-	mend_lines<<<(unsigned)lines_of(&g->s), COLUMNS, 0, stream>>>(s, g->samples,
-								      (float2 *)hybrid);
+	mend_lines<<<(unsigned)bs_grappa_lines_of(&g->s), COLUMNS, 0, stream>>>(s, g->samples,
+										(float2 *)hybrid);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }

@@ -68,6 +68,12 @@ struct bs_grappa_lines {
 	uint64_t version;  /* number that changes whenever the lines have changed; never 0 */
 };
 
+/* Returns the number of lines of the grid, y x z. */
+static inline uint64_t bs_grappa_lines_of(const struct bs_grappa_spec *s)
+{
+	return (uint64_t)s->encoded[1] * s->encoded[2];
+}
+
 struct bs_grappa;
 
 int bs_grappa_need(const struct bs_grappa_spec *spec, struct bs_need *need, struct bs_fail *why);

@@ -131,7 +131,7 @@ INLINE vf load_some(const float *p, uint32_t floats)
 }
 
 /* Multiplies a vector of complex numbers by i. */
-INLINE vf turned(vf v)
+INLINE vf times_i(vf v)
 {
 	float part[VW];
 	float out[VW];
@@ -148,10 +148,13 @@ INLINE vf turned(vf v)
 /* Lines that share the loads of the weights. floats: VW, or what is left of the columns. */
 #define LINES 4
 
-KERNEL void fill_lines(const float *weights, uint32_t sources, uint32_t coils, size_t coil_step,
-		       const float *hybrid, float *out, const uint32_t *at, const uint32_t *from,
-		       uint32_t lines, uint32_t floats)
+KERNEL void fill_lines(const struct bs_filling *l, uint32_t first, const float *weights,
+		       const float *hybrid, float *out, uint32_t lines, uint32_t floats)
 {
+	const uint32_t *from = l->from + (size_t)first * l->sources;
+	const uint32_t sources = l->sources;
+	const uint32_t coils = l->coils;
+	const size_t coil_step = l->coil_step;
 	vf straight[LINES] = { { 0 } };
 	vf crossed[LINES] = { { 0 } };
 
@@ -176,29 +179,25 @@ KERNEL void fill_lines(const float *weights, uint32_t sources, uint32_t coils, s
 		}
 	}
 	for (uint32_t h = 0; h < lines; h++) {
-		vf sum = straight[h] + turned(crossed[h]);
+		vf sum = straight[h] + times_i(crossed[h]);
 
-		memcpy(out + 2 * (size_t)at[h], &sum, floats * sizeof(float));
+		memcpy(out + 2 * (size_t)l->at[first + h], &sum, floats * sizeof(float));
 	}
 }
 
-static void fill(const float *weights, uint32_t sources, uint32_t coils, size_t coil_step,
-		 const float *hybrid, float *out, const uint32_t *at, const uint32_t *from,
-		 uint32_t count, uint32_t width)
+static void fill(const struct bs_filling *l, const float *hybrid, float *out, uint32_t width)
 {
 	for (uint32_t v = 0; v < VECTORS && v * VW < 2 * width; v++) {
 		const uint32_t left = 2 * width - v * VW;
-		const float *w = weights + (size_t)v * 2 * VW;
+		const float *w = l->weights + (size_t)v * 2 * VW;
 		const float *in = hybrid + (size_t)v * VW;
 		float *to = out + (size_t)v * VW;
 		uint32_t h = 0;
 
-		for (; left >= VW && h + LINES <= count; h += LINES)
-			fill_lines(w, sources, coils, coil_step, in, to, at + h,
-				   from + (size_t)h * sources, LINES, VW);
-		for (; h < count; h++)
-			fill_lines(w, sources, coils, coil_step, in, to, at + h,
-				   from + (size_t)h * sources, 1, left < VW ? left : VW);
+		for (; left >= VW && h + LINES <= l->count; h += LINES)
+			fill_lines(l, h, w, in, to, LINES, VW);
+		for (; h < l->count; h++)
+			fill_lines(l, h, w, in, to, 1, left < VW ? left : VW);
 	}
 }
 
@@ -245,7 +244,7 @@ static void add(float *line, uint32_t floats, const float *wave, size_t step, ui
 			straight += loadu(w) * s;
 			crossed += loadu(w + step / 2) * s;
 		}
-		sum = load_some(line + x, left) + straight - turned(crossed);
+		sum = load_some(line + x, left) + straight - times_i(crossed);
 		memcpy(line + x, &sum, left * sizeof(float));
 	}
 }

@@ -14,6 +14,14 @@
 #define BS_GRAPPA_COLUMNS 16u /* columns of a block, which fill works on at once */
 #define BS_GRAPPA_PAIR    2u  /* coils in a block of products */
 
+/* Lines that are made of others. Where lines start is in complex values, as is coil_step. */
+struct bs_filling {
+	const float *weights; /* expanded */
+	uint32_t sources, coils, count;
+	size_t coil_step;
+	const uint32_t *at, *from; /* [count], [count][sources] */
+};
+
 struct bs_grappa_kernels {
 	/*
 	 * to[2 i + j][re, im][x] += sign times the sum over lines of conj(a_i) b_j at each of n
@@ -40,14 +48,11 @@ struct bs_grappa_kernels {
 	void (*expand)(const float *w, uint32_t inputs, uint32_t taps, const float *phase,
 		       size_t step, float *to);
 	/*
-	 * Makes one coil of count missing lines, for width columns: the sum over sources and coils
+	 * Makes one coil of the missing lines, for width columns: the sum over sources and coils
 	 * of weights times hybrid. hybrid: the block's first column of line 0 of coil 0; out: the
-	 * same of the coil that is made. at [count], from [count][sources]: where the lines start,
-	 * in complex values.
+	 * same of the coil that is made.
 	 */
-	void (*fill)(const float *weights, uint32_t sources, uint32_t coils, size_t coil_step,
-		     const float *hybrid, float *out, const uint32_t *at, const uint32_t *from,
-		     uint32_t count, uint32_t width);
+	void (*fill)(const struct bs_filling *l, const float *hybrid, float *out, uint32_t width);
 	/*
 	 * Sums of a line times each of `count` waves, and their return: to[i] = sum over x of
 	 * line[x] wave[i][x]; line[x] += sum over i of with[i] conj(wave[i][x]). wave: as `phase`

@@ -104,6 +104,15 @@ void bs_separate_clear(struct bs_separate *p)
 	memset(p->padded, 0, (size_t)p->s.coils * p->rows * p->row * 8);
 }
 
+/* The lines of padded, by weights that were expanded. at: where they are written. */
+static struct bs_filling lines_of(const struct bs_separate *p, const float *expanded,
+				  const uint32_t *at)
+{
+	return (struct bs_filling){ expanded, p->s.kernel[1],           p->s.coils,
+				    p->count, (size_t)p->rows * p->row, at,
+				    p->from };
+}
+
 /* Each task takes a block of columns of one coil of one band. */
 static void separate_block(void *arg, int task, int member)
 {
@@ -118,10 +127,11 @@ static void separate_block(void *arg, int task, int member)
 	p->simd->expand(p->now.weights + (size_t)2 * which * bs_slice_unknowns(s),
 			s->kernel[1] * s->coils, s->kernel[0], p->phase + 2 * (size_t)x,
 			p->phase_step, expanded);
-	p->simd->fill(expanded, s->kernel[1], s->coils, (size_t)p->rows * p->row,
-		      p->padded + 2 * (size_t)x,
-		      p->now.out + 2 * ((size_t)which * p->now.lines * s->columns + x), p->at,
-		      p->from, p->count, left < BS_GRAPPA_COLUMNS ? left : BS_GRAPPA_COLUMNS);
+	const struct bs_filling l = lines_of(p, expanded, p->at);
+
+	p->simd->fill(&l, p->padded + 2 * (size_t)x,
+		      p->now.out + 2 * ((size_t)which * p->now.lines * s->columns + x),
+		      left < BS_GRAPPA_COLUMNS ? left : BS_GRAPPA_COLUMNS);
 }
 
 /* Each task finds what pairs read of one coil in padded. */
@@ -156,9 +166,9 @@ static const float *find_beyond(const struct bs_separate *p, const float *weight
 
 	p->simd->expand(weights, s->kernel[1] * s->coils, s->kernel[0], p->choice, CHOICE,
 			expanded);
-	p->simd->fill(expanded, s->kernel[1], s->coils, (size_t)p->rows * p->row,
-		      p->padded + (size_t)2 * s->columns, beyond, p->at_beyond, p->from, p->count,
-		      width_of(s));
+	const struct bs_filling l = lines_of(p, expanded, p->at_beyond);
+
+	p->simd->fill(&l, p->padded + (size_t)2 * s->columns, beyond, width_of(s));
 	return beyond;
 }
 
@@ -184,13 +194,13 @@ double bs_separate_energy(const float *line, uint32_t columns)
 	return sum;
 }
 
-static void turn_line(float *line, uint32_t columns, const float *turn)
+static void multiply_line(float *line, uint32_t columns, const float *by)
 {
 	for (uint32_t x = 0; x < 2 * columns; x += 2) {
 		const float re = line[x];
 
-		line[x] = re * turn[0] - line[x + 1] * turn[1];
-		line[x + 1] = re * turn[1] + line[x + 1] * turn[0];
+		line[x] = re * by[0] - line[x + 1] * by[1];
+		line[x + 1] = re * by[1] + line[x + 1] * by[0];
 	}
 }
 
@@ -201,10 +211,10 @@ static void finish_coil(void *arg, int task, int member)
 	const struct bs_separation *now = &p->now;
 	const struct bs_slice_spec *s = &p->s;
 	const float *weights = now->weights + (size_t)2 * (uint32_t)task * bs_slice_unknowns(s);
-	const float *turns =
-		now->turns == NULL
+	const float *phases =
+		now->phases == NULL
 			? NULL
-			: now->turns + (size_t)2 * ((uint32_t)task / s->coils) * now->lines;
+			: now->phases + (size_t)2 * ((uint32_t)task / s->coils) * now->lines;
 	float *out = now->out + (size_t)2 * (uint32_t)task * now->lines * s->columns;
 	struct pair pair[PAIRS];
 	const uint32_t pairs = list_pairs(s, pair);
@@ -223,8 +233,8 @@ static void finish_coil(void *arg, int task, int member)
 			mend_line(p, pair, pairs, beyond, line);
 			beyond += (size_t)2 * width_of(s);
 		}
-		if (turns != NULL)
-			turn_line(line, s->columns, turns + 2 * (size_t)y);
+		if (phases != NULL)
+			multiply_line(line, s->columns, phases + 2 * (size_t)y);
 		if (now->energy != NULL)
 			energy += bs_separate_energy(line, s->columns);
 	}

@@ -16,9 +16,9 @@
 
 /* A separation of the lines in padded: of all, or of the lines that `have` marks. */
 struct bs_separation {
-	uint32_t bands; /* bands that are made; weights, turns and out begin with the first one */
+	uint32_t bands; /* bands that are made; weights, phases and out begin with the first one */
 	const float *weights; /* [band][coil out][kernel line][coil in][tap] complex */
-	const float *turns;   /* [band][line] complex, factors of the lines; NULL: all are 1 */
+	const float *phases;  /* [band][line] complex, factors of the lines; NULL: all are 1 */
 	const uint8_t *have;
 	uint32_t lines;
 	bool wrapped;

@@ -17,7 +17,7 @@ struct bs_slice {
 	struct bs_separate separate;
 	uint64_t *version; /* versions of the references that the weights were made of, [group] */
 	float *weights;    /* weights [group][band][coil out][line][coil in][tap] complex */
-	float *turns;      /* factors that take the bands' phases off, [group][band][y] complex */
+	float *phases;     /* factors that take the bands' phases off, [group][band][y] complex */
 	double *leakage;   /* leakage from band to band, [group][band][band] */
 	double *right;     /* right-hand sides [band][coil][unknown] complex */
 	double *energy;    /* energy of what was separated, [band][coil] */
@@ -72,7 +72,7 @@ static void take_all(struct bs_slice *p, struct bs_room *r)
 
 	bs_room_take(r, &p->version, "slice versions", 1, s->groups * sizeof(uint64_t));
 	bs_room_take(r, &p->weights, "slice weights", 1, s->groups * n * outs * 8);
-	bs_room_take(r, &p->turns, "slice phases", 1,
+	bs_room_take(r, &p->phases, "slice phases", 1,
 		     (uint64_t)s->groups * s->bands * s->lines_y * 8);
 	bs_room_take(r, &p->leakage, "slice leakage", 1,
 		     (uint64_t)s->groups * s->bands * s->bands * sizeof(double));
@@ -142,7 +142,7 @@ void bs_slice_apply(struct bs_slice *p, uint32_t group, uint32_t band, const flo
 {
 	const struct bs_slice_spec *s = &p->s;
 	const size_t weights = (size_t)2 * band * s->coils * bs_slice_unknowns(s);
-	const size_t turns = (size_t)2 * band * s->lines_y;
+	const size_t phases = (size_t)2 * band * s->lines_y;
 	struct bs_separate *sep = &p->separate;
 
 	bs_separate_clear(sep);
@@ -157,7 +157,7 @@ void bs_slice_apply(struct bs_slice *p, uint32_t group, uint32_t band, const flo
 	bs_separate_run(sep,
 			&(struct bs_separation){ .bands = 1,
 						 .weights = bs_slice_weights(p, group) + weights,
-						 .turns = bs_slice_turns(p, group) + turns,
+						 .phases = bs_slice_phases(p, group) + phases,
 						 .have = have,
 						 .lines = s->lines_y,
 						 .wrapped = wrapped,
@@ -167,7 +167,7 @@ void bs_slice_apply(struct bs_slice *p, uint32_t group, uint32_t band, const flo
 /* ---- weights ---- */
 
 /* Adds a reference with its phase to lines, whose steps are in complex values. */
-static void add_reference(const struct bs_slice *p, const float *turns,
+static void add_reference(const struct bs_slice *p, const float *phases,
 			  const struct bs_slice_references *r, uint32_t band, float *to,
 			  size_t coil_step, size_t line_step)
 {
@@ -177,28 +177,29 @@ static void add_reference(const struct bs_slice *p, const float *turns,
 		for (uint32_t y = 0; y < r->lines; y++) {
 			const float *from =
 				r->band[band] + 2 * (c * r->coil_step + y * r->line_step);
-			const float *turn =
+			const float *phase =
 				r->phased
 					? none
-					: turns + 2 * ((size_t)band * p->s.lines_y + r->first + y);
+					: phases + 2 * ((size_t)band * p->s.lines_y + r->first + y);
 			float *line = to + 2 * (c * coil_step + y * line_step);
 
-			/* turns take the phase off: the conjugate brings it in */
+			/* the factors take the phase off: their conjugates bring it in */
 			for (uint32_t x = 0; x < 2 * p->s.columns; x += 2) {
-				line[x] += from[x] * turn[0] + from[x + 1] * turn[1];
-				line[x + 1] += from[x + 1] * turn[0] - from[x] * turn[1];
+				line[x] += from[x] * phase[0] + from[x + 1] * phase[1];
+				line[x + 1] += from[x + 1] * phase[0] - from[x] * phase[1];
 			}
 		}
 }
 
-static void make_turns(const struct bs_slice *p, const struct bs_slice_references *r, float *turns)
+static void make_phases(const struct bs_slice *p, const struct bs_slice_references *r,
+			float *phases)
 {
 	for (uint32_t b = 0; b < p->s.bands; b++)
-		for (uint32_t y = 0; y < p->s.lines_y; y++, turns += 2) {
+		for (uint32_t y = 0; y < p->s.lines_y; y++, phases += 2) {
 			const double cycles = r->cycles[b] * (y - r->center);
 
-			turns[0] = (float)cos(TAU * (cycles - round(cycles)));
-			turns[1] = (float)-sin(TAU * (cycles - round(cycles)));
+			phases[0] = (float)cos(TAU * (cycles - round(cycles)));
+			phases[1] = (float)-sin(TAU * (cycles - round(cycles)));
 		}
 }
 
@@ -216,7 +217,7 @@ static struct bs_grappa_lines clear_box(const struct bs_slice *p, float *at, uin
 }
 
 /* Makes S^H S and S^H T of all bands; separated has room for two bands, which are used here. */
-static int make_equations(struct bs_slice *p, const float *turns,
+static int make_equations(struct bs_slice *p, const float *phases,
 			  const struct bs_slice_references *r, struct bs_fail *why)
 {
 	const size_t right = (size_t)2 * bs_slice_unknowns(&p->s) * p->s.coils;
@@ -226,13 +227,13 @@ static int make_equations(struct bs_slice *p, const float *turns,
 
 	bs_gram_clear(&p->gram);
 	for (uint32_t b = 0; b < p->s.bands && !p->s.split; b++)
-		add_reference(p, turns, r, b, p->separated, sum.coil_step, sum.y_step);
+		add_reference(p, phases, r, b, p->separated, sum.coil_step, sum.y_step);
 	if (!p->s.split)
 		rc = bs_gram_join(&p->gram, &sum, why);
 	for (uint32_t b = 0; rc == 0 && b < p->s.bands; b++) {
 		const struct bs_grappa_lines own = clear_box(p, one, r->lines);
 
-		add_reference(p, turns, r, b, one, own.coil_step, own.y_step);
+		add_reference(p, phases, r, b, one, own.coil_step, own.y_step);
 		if (p->s.split)
 			rc = bs_gram_join(&p->gram, &own, why);
 		if (rc == 0)
@@ -319,7 +320,7 @@ static void find_leakage(struct bs_slice *p, uint32_t group, const struct bs_sli
 		const double whole = energy_of_reference(p, r, t);
 
 		bs_separate_clear(sep);
-		add_reference(p, bs_slice_turns(p, group), r, t,
+		add_reference(p, bs_slice_phases(p, group), r, t,
 			      sep->padded + (size_t)2 * sep->pad * sep->row,
 			      (size_t)sep->rows * sep->row, sep->row);
 		bs_separate_run(sep, &(struct bs_separation){ .bands = bands,
@@ -360,7 +361,7 @@ static int check_references(const struct bs_slice_spec *s, uint32_t group,
 int bs_slice_prepare(struct bs_slice *p, uint32_t group, const struct bs_slice_references *r,
 		     struct bs_fail *why)
 {
-	float *turns = (float *)bs_slice_turns(p, group);
+	float *phases = (float *)bs_slice_phases(p, group);
 	int rc;
 
 	if (p->version[group] != 0 && p->version[group] == r->version)
@@ -369,8 +370,8 @@ int bs_slice_prepare(struct bs_slice *p, uint32_t group, const struct bs_slice_r
 	rc = check_references(&p->s, group, r, why);
 	if (rc != 0)
 		return rc;
-	make_turns(p, r, turns);
-	rc = make_equations(p, turns, r, why);
+	make_phases(p, r, phases);
+	rc = make_equations(p, phases, r, why);
 	if (rc != 0)
 		return rc;
 	rc = solve(p, NULL);
@@ -401,7 +402,7 @@ const float *bs_slice_weights(const struct bs_slice *p, uint32_t group)
 	return p->weights + (size_t)group * 2 * bs_slice_outputs(&p->s) * bs_slice_unknowns(&p->s);
 }
 
-const float *bs_slice_turns(const struct bs_slice *p, uint32_t group)
+const float *bs_slice_phases(const struct bs_slice *p, uint32_t group)
 {
-	return p->turns + (size_t)group * 2 * p->s.bands * p->s.lines_y;
+	return p->phases + (size_t)group * 2 * p->s.bands * p->s.lines_y;
 }

@@ -29,8 +29,8 @@ struct shape {
 	bool wrapped;
 	/* number of measured lines, then the numbers of these, then those of the others */
 	const uint32_t *order;
-	const float2 *wave;            /* [end][column], as in slice.c */
-	const float2 *weights, *turns; /* weights and phases of the band */
+	const float2 *wave;             /* [end][column], as in slice.c */
+	const float2 *weights, *phases; /* weights and phases of the band */
 	/* the band's weights spread over the columns, [output][input][column] */
 	const float2 *spread;
 };
@@ -39,7 +39,7 @@ struct bs_slice_cuda {
 	struct bs_slice_spec s;
 	uint32_t *order, *order_host;
 	float2 *wave, *shift; /* shift [tap][column] */
-	float2 *weights, *turns, *spread;
+	float2 *weights, *phases, *spread;
 	float2 *samples; /* samples [coil][line][end]: the first and the last ones of a line */
 };
 
@@ -69,7 +69,7 @@ static uint64_t spread_of(const struct bs_slice_spec *s)
 	return (uint64_t)outputs(s) * inputs(s) * s->columns;
 }
 
-static uint64_t turns_of(const struct bs_slice_spec *s)
+static uint64_t phases_of(const struct bs_slice_spec *s)
 {
 	return (uint64_t)s->bands * s->lines_y;
 }
@@ -82,7 +82,7 @@ static void take_all(struct bs_slice_cuda *p, struct bs_devroom *r)
 	bs_devroom_take(r, &p->wave, (uint64_t)ends_of(s) * s->columns * sizeof(float2));
 	bs_devroom_take(r, &p->shift, (uint64_t)s->kernel[0] * s->columns * sizeof(float2));
 	bs_devroom_take(r, &p->weights, s->groups * weights_of(s) * sizeof(float2));
-	bs_devroom_take(r, &p->turns, s->groups * turns_of(s) * sizeof(float2));
+	bs_devroom_take(r, &p->phases, s->groups * phases_of(s) * sizeof(float2));
 	bs_devroom_take(r, &p->spread, s->groups * spread_of(s) * sizeof(float2));
 	bs_devroom_take(r, &p->samples,
 			(uint64_t)s->coils * s->lines_y * ends_of(s) * sizeof(float2));
@@ -111,10 +111,10 @@ static __global__ void make_waves(uint32_t columns, uint32_t taps, bool ends, fl
 
 	for (uint32_t x = threadIdx.x; x < columns; x += WARP) {
 		const int n = (int)x - (int)columns / 2;
-		const double turns = (double)((long long)k * n % (int)columns) / columns;
+		const double part = (double)((long long)k * n % (int)columns) / columns;
 
 		to[(size_t)row * columns + x] =
-			make_float2((float)cospi(2.0 * turns), (float)-sinpi(2.0 * turns));
+			make_float2((float)cospi(2.0 * part), (float)-sinpi(2.0 * part));
 	}
 }
 
@@ -182,8 +182,8 @@ int bs_slice_cuda_load(struct bs_slice_cuda *p, uint32_t group, const struct bs_
 	BS_CUDA(cudaMemcpyAsync(weights, bs_slice_weights(host, group),
 				weights_of(s) * sizeof(float2), cudaMemcpyHostToDevice, stream),
 		why);
-	BS_CUDA(cudaMemcpyAsync(p->turns + group * turns_of(s), bs_slice_turns(host, group),
-				turns_of(s) * sizeof(float2), cudaMemcpyHostToDevice, stream),
+	BS_CUDA(cudaMemcpyAsync(p->phases + group * phases_of(s), bs_slice_phases(host, group),
+				phases_of(s) * sizeof(float2), cudaMemcpyHostToDevice, stream),
 		why);
 	spread_weights<<<blocks, WARP, 0, stream>>>(s->columns, s->kernel[0], weights, p->shift,
 						    p->spread + group * spread_of(s));
@@ -347,7 +347,7 @@ static __global__ void finish_lines(const struct shape s, const float2 *samples,
 	const uint32_t y = s.order[1 + blockIdx.x];
 	const uint32_t ends = s.taps / 2 * 2;
 	const bool measured = blockIdx.x < s.order[0];
-	const float2 turn = s.turns[y];
+	const float2 phase = s.phases[y];
 	float2 *line = out + line_start(s, y);
 
 	for (uint32_t i = threadIdx.x; measured && i < s.coils * ends; i += blockDim.x)
@@ -364,7 +364,7 @@ static __global__ void finish_lines(const struct shape s, const float2 *samples,
 
 			add_times(&sum, beside[c * ends + e], make_float2(-w.x, w.y));
 		}
-		*to = bs_cmul(sum, turn);
+		*to = bs_cmul(sum, phase);
 	}
 }
 
@@ -387,7 +387,7 @@ int bs_slice_cuda_apply(struct bs_slice_cuda *p, uint32_t group, uint32_t band, 
 				     p->order,
 				     p->wave,
 				     p->weights + which * weights_of(s) / s->bands,
-				     p->turns + which * turns_of(s) / s->bands,
+				     p->phases + which * phases_of(s) / s->bands,
 				     p->spread + which * spread_of(s) / s->bands };
 
 	separate_lines<<<blocks, dim3(WARP, WARPS), 0, stream>>>(shape, in, (float2 *)out);

@@ -1,7 +1,7 @@
 /*
  * gpu/grappa/slice.h - slices that were excited together, apart again (slice-GRAPPA)
  *
- * The lines of several bands are the sum of the bands' lines, each turned by its band's phase,
+ * The lines of several bands are the sum of the bands' lines, each multiplied by its band's phase,
  * exp(i 2pi cycles (y - center)): the band then lies `cycles` fields of view nearer to the start of
  * y. A sample of a band is the sum over its neighborhood in the folded lines: kernel[1] lines
  * beside each other, kernel[0] samples along the readout, all coils. The band's phase is taken off
@@ -94,11 +94,11 @@ void bs_slice_apply(struct bs_slice *plan, uint32_t group, uint32_t band, const 
 /* leakage [bands][bands], row s, column t; the diagonal is 0. */
 const double *bs_slice_leakage(const struct bs_slice *plan, uint32_t group);
 /*
- * weights of a group, complex: [band][coil out][kernel line][coil in][kernel sample]. turns [band]
+ * weights of a group, complex: [band][coil out][kernel line][coil in][kernel sample]. phases [band]
  * [y] complex: what takes the band's phase off a line.
  */
 const float *bs_slice_weights(const struct bs_slice *plan, uint32_t group);
-const float *bs_slice_turns(const struct bs_slice *plan, uint32_t group);
+const float *bs_slice_phases(const struct bs_slice *plan, uint32_t group);
 
 BS_C_END
 #endif

@@ -6,7 +6,7 @@
  * view, halves truncated, as in gpu/image/resize.h. Beyond the outermost voxels their value stays.
  * For maps that are smooth between voxels and may jump (a field map): no value lies outside those
  * of its neighbors, unlike after a Fourier transform. Allocates nothing; any thread.
- * Test: test/unit/gpu/test_turn.c
+ * Test: test/unit/gpu/test_phasestep.c
  */
 #ifndef BS_GPU_IMAGE_LINEAR_H
 #define BS_GPU_IMAGE_LINEAR_H

@@ -78,10 +78,10 @@ static __global__ void give_phase(float2 *image, const float2 *phase, uint64_t v
 	if (i >= values)
 		return;
 	const float2 at = image[i];
-	const float2 turn = phase[i];
+	const float2 unit = phase[i];
 	const float size = sqrtf(at.x * at.x + at.y * at.y);
 
-	image[i] = make_float2(size * turn.x, size * turn.y);
+	image[i] = make_float2(size * unit.x, size * unit.y);
 }
 
 static __global__ void put_back(float2 *image, const float2 *samples, const pocs_grid g)

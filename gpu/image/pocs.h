@@ -3,8 +3,8 @@
  *
  * An axis is partial where its samples reach further on one side of the center than on the other:
  * lines, partitions, or a readout that begins late (asymmetric echo). The image's phase is taken
- * from the symmetric center of all partial axes; then, in turn, the image is given that phase and
- * its k-space the samples that were measured. `iterations` times; the samples have the last word.
+ * from the symmetric center of all partial axes; then the image is given that phase and its k-space
+ * the samples that were measured, `iterations` times; the samples have the last word.
  * With k from the center, h the reach of the shorter side and t = taper h (rounded), the center is
  * weighted along each partial axis by 1 up to h - t, sin^2(pi/2 (h + 1 - |k|) / (t + 1)) up to h.
  *

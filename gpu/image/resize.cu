@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "core/sizes.h"
 #include "gpu/device/check.h"
 #include "gpu/device/memory.h"
 #include "gpu/fft/lines_cuda.h"
@@ -28,11 +29,6 @@ struct step {
 	uint64_t inner, outer;
 };
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Writes the passes in their order. Returns their number; the first half go to k-space. */
 static uint32_t steps_of(struct step step[PASSES], const struct bs_resize_spec *s)
 {
@@ -41,7 +37,7 @@ static uint32_t steps_of(struct step step[PASSES], const struct bs_resize_spec *
 
 	for (int back = 0; back < 2; back++)
 		for (uint32_t a = 0; a < 3; a++) {
-			const uint32_t kept = least(s->from[a], s->to[a]);
+			const uint32_t kept = bs_least(s->from[a], s->to[a]);
 
 			if (s->from[a] == s->to[a])
 				continue;

@@ -35,7 +35,7 @@ struct bs_unfold {
 	/* keep [kz][ky]: the line came; any [ky]: some partition of it came; k = 0 first */
 	uint8_t *keep, *any;
 	struct bs_unfold_group group; /* slices that the lines of the next solve hold */
-	float *turns;                 /* their phases, as bs_unfold_turns */
+	float *phases;                /* their phases, as bs_unfold_phases */
 	float *b;
 	float *wx; /* product W x, [rows of W] complex */
 	/* The next members belong to the operation in progress. */
@@ -96,7 +96,7 @@ static void lay_out(struct bs_unfold *u, struct bs_room *r)
 	bs_room_take(r, &u->work, "blocks of columns", u->slots, u->slot * sizeof(float));
 	bs_room_take(r, &u->maps, "maps by blocks", 1, u->blocks * maps_of(u) * sizeof(float));
 	bs_room_take(r, &u->keep, "lines that came", 1, lines_of(s) + s->encoded[0]);
-	bs_room_take(r, &u->turns, "phases of slices", s->group > 0,
+	bs_room_take(r, &u->phases, "phases of slices", s->group > 0,
 		     (uint64_t)s->matrix[2] * s->encoded[0] * 8);
 	bs_room_take(r, &u->b, "right-hand side", s->sets, u->voxels * 8);
 }
@@ -306,7 +306,7 @@ static void through_coil(const struct bs_unfold *u, uint32_t coil, int task, str
 		(void)u->fft->run(&u->along[0], a, w.b + z * u->plane, false);
 	}
 	if (u->s.group > 0)
-		u->k->cross(r, u->plane, u->turns, N[2], u->s.encoded[0], true);
+		u->k->cross(r, u->plane, u->phases, N[2], u->s.encoded[0], true);
 	else if (u->s.encoded[1] == 1)
 		keep_rows(u, u->keep, r);
 	else
@@ -369,7 +369,7 @@ static void combine_group(const struct bs_unfold *u, int task, struct work w)
 	for (uint32_t c = 0; c < u->s.coils; c++) {
 		columns_in(u, task, w.a, u->in + 2 * c * coil, E);
 		(void)u->fft->run(&u->along[0], w.a, w.b, false);
-		u->k->cross(end_of(u, w), u->plane, u->turns, u->s.matrix[2], E, false);
+		u->k->cross(end_of(u, w), u->plane, u->phases, u->s.matrix[2], E, false);
 		gather_coil(u, c, task, w, E / 2 - u->s.matrix[1] / 2);
 	}
 	zero(u, w.x, (uint32_t)rows_of(u));
@@ -439,8 +439,8 @@ void bs_unfold_hold(struct bs_unfold *u, const struct bs_unfold_group *group)
 	u->group = *group;
 }
 
-void bs_unfold_turns(float *turns, const struct bs_unfold_spec *s,
-		     const struct bs_unfold_group *group, const uint8_t *lines, uint32_t middle)
+void bs_unfold_phases(float *phases, const struct bs_unfold_spec *s,
+		      const struct bs_unfold_group *group, const uint8_t *lines, uint32_t middle)
 {
 	const uint32_t E = s->encoded[0];
 
@@ -448,7 +448,7 @@ void bs_unfold_turns(float *turns, const struct bs_unfold_spec *s,
 		for (uint32_t ky = 0; ky < E; ky++) {
 			const bool held = lines[ky] != 0 && b >= group->from && b < group->to;
 			const double angle = TAU * group->cycles[b] * ((double)ky - E / 2);
-			float *to = turns + 2 * ((size_t)b * E + (ky + E - E / 2 + middle) % E);
+			float *to = phases + 2 * ((size_t)b * E + (ky + E - E / 2 + middle) % E);
 
 			to[0] = held ? (float)cos(angle) : 0.0f;
 			to[1] = held ? (float)sin(angle) : 0.0f;
@@ -459,7 +459,7 @@ const float *bs_unfold_begin(struct bs_unfold *u, const float *maps, const uint8
 			     const float *coil_images)
 {
 	if (u->s.group > 0)
-		bs_unfold_turns(u->turns, &u->s, &u->group, lines, 0);
+		bs_unfold_phases(u->phases, &u->s, &u->group, lines, 0);
 	else
 		take_lines(u, lines);
 	u->given = maps;

@@ -23,7 +23,7 @@ struct bs_unfold_cuda {
 	float2 *b, *coils, *grid;
 	/*
 	 * device memory [kz][ky]: 1 where the line came, else 0; of slices at once their phases
-	 * (bs_unfold_turns), and behind them first
+	 * (bs_unfold_phases), and behind them first
 	 */
 	float *keep;
 	/* device memory, which graphs read: values before the maps of the group; NULL: no group */
@@ -172,12 +172,12 @@ static __global__ void gather(float2 *out, const float2 *coils, const float2 *ma
 }
 
 /*
- * grid [coil][slice][ky][x]: adds up each line's slices times their turns [slice][ky], or takes sum
- * [coil][ky][x] where it is not NULL. Sets each slice to the sum times its turn's conjugate.
+ * grid [coil][slice][ky][x]: adds up each line's slices times their phases [slice][ky], or takes
+ * sum [coil][ky][x] where it is not NULL. Sets each slice to the sum times its phase's conjugate.
  * blockIdx.y: the line.
  */
-static __global__ void cross(float2 *grid, const float2 *sum, const float2 *turns, uint32_t columns,
-			     uint32_t coils, uint32_t slices)
+static __global__ void cross(float2 *grid, const float2 *sum, const float2 *phases,
+			     uint32_t columns, uint32_t coils, uint32_t slices)
 {
 	const uint32_t i = blockIdx.x * THREADS + threadIdx.x;
 	const uint64_t slice = (uint64_t)gridDim.y * columns;
@@ -190,13 +190,13 @@ static __global__ void cross(float2 *grid, const float2 *sum, const float2 *turn
 	if (sum != NULL)
 		all = sum[i / columns * slice + at];
 	for (uint32_t b = 0; sum == NULL && b < slices; b++) {
-		const float2 p = bs_cmul(turns[b * gridDim.y + blockIdx.y], own[b * slice]);
+		const float2 p = bs_cmul(phases[b * gridDim.y + blockIdx.y], own[b * slice]);
 
 		all.x += p.x;
 		all.y += p.y;
 	}
 	for (uint32_t b = 0; b < slices; b++) {
-		const float2 t = turns[b * gridDim.y + blockIdx.y];
+		const float2 t = phases[b * gridDim.y + blockIdx.y];
 
 		own[b * slice] = bs_cmul_conj(all, t);
 	}
@@ -416,7 +416,7 @@ int bs_unfold_cuda_begin(struct bs_unfold_cuda *u, const uint8_t *lines, struct 
 
 	/* The last solve has waited for the stream, so nothing reads this memory any more. */
 	if (u->s.group > 0) {
-		bs_unfold_turns(staged, &u->s, &u->group, lines, u->s.encoded[0] / 2);
+		bs_unfold_phases(staged, &u->s, &u->group, lines, u->s.encoded[0] / 2);
 		memcpy((char *)staged + turns_bytes(&u->s), &u->before, sizeof(u->before));
 	}
 	for (uint64_t l = 0; u->s.group == 0 && l < lines_of(&u->s); l++)

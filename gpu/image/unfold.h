@@ -75,8 +75,8 @@ void bs_unfold_hold(struct bs_unfold *plan, const struct bs_unfold_group *group)
  * Writes the phases of a group's slices [slice][ky], complex, k = 0 at index `middle`: 0 where the
  * slice is not in the line, or the line has not come. Host and CUDA share it.
  */
-void bs_unfold_turns(float *turns, const struct bs_unfold_spec *spec,
-		     const struct bs_unfold_group *group, const uint8_t *lines, uint32_t middle);
+void bs_unfold_phases(float *phases, const struct bs_unfold_spec *spec,
+		      const struct bs_unfold_group *group, const uint8_t *lines, uint32_t middle);
 /*
  * Takes maps and lines for what follows, and returns the right-hand side, sum_c S_c^H of the coils'
  * images: valid until the next call. solve does so by itself.

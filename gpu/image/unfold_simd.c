@@ -46,24 +46,24 @@ static void mix(float *out, float a, const float *x, float b, size_t rows)
 		*(vf *)(out + i * VW) = a * *(vf *)(out + i * VW) + b * *(const vf *)(x + i * VW);
 }
 
-static void cross(float *rows, size_t plane, const float *turns, uint32_t slices, uint32_t lines,
+static void cross(float *rows, size_t plane, const float *phases, uint32_t slices, uint32_t lines,
 		  bool add)
 {
-	for (uint32_t ky = 0; ky < lines; ky++, rows += CELL, turns += 2) {
+	for (uint32_t ky = 0; ky < lines; ky++, rows += CELL, phases += 2) {
 		vf re = { 0 };
 		vf im = { 0 };
 
 		for (uint32_t b = 0; b < (add ? slices : 1); b++) {
 			const float *r = rows + b * plane;
-			const float c = add ? turns[2 * (size_t)b * lines] : 1.0f;
-			const float s = add ? turns[2 * (size_t)b * lines + 1] : 0.0f;
+			const float c = add ? phases[2 * (size_t)b * lines] : 1.0f;
+			const float s = add ? phases[2 * (size_t)b * lines + 1] : 0.0f;
 
 			re += c * *(const vf *)r - s * *(const vf *)(r + VW);
 			im += c * *(const vf *)(r + VW) + s * *(const vf *)r;
 		}
 		for (uint32_t b = 0; b < slices; b++) {
-			const float c = turns[2 * (size_t)b * lines];
-			const float s = turns[2 * (size_t)b * lines + 1];
+			const float c = phases[2 * (size_t)b * lines];
+			const float s = phases[2 * (size_t)b * lines + 1];
 
 			*(vf *)(rows + b * plane) = c * re + s * im;
 			*(vf *)(rows + b * plane + VW) = c * im - s * re;

@@ -20,11 +20,11 @@ struct bs_unfold_kernels {
 	/* Sets out = a out + b x. */
 	void (*mix)(float *out, float a, const float *x, float b, size_t rows);
 	/*
-	 * Adds up the slices of each line, slice b times turns [b][line], complex, or takes those
-	 * of slice 0 as the sum. Sets each slice to the sum times the conjugate of its turn. Slices
-	 * lie `plane` floats apart.
+	 * Adds up the slices of each line, slice b times phases [b][line], complex, or takes those
+	 * of slice 0 as the sum. Sets each slice to the sum times the conjugate of its phase.
+	 * Slices lie `plane` floats apart.
 	 */
-	void (*cross)(float *rows, size_t plane, const float *turns, uint32_t slices,
+	void (*cross)(float *rows, size_t plane, const float *phases, uint32_t slices,
 		      uint32_t lines, bool add);
 };
 

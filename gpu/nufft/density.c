@@ -141,7 +141,7 @@ static int pipe_open(struct pipe *c, const struct bs_nufft_spec *spec, const flo
 	c->at_samples = bs_arena_take(arena, (size_t)spec->samples * 8, BS_ALIGN);
 	if (c->image == NULL || c->at_samples == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "density pipe: the arena is too small");
-	return bs_nufft_plan(&c->nufft, spec, k, NULL, arena, team, "", why);
+	return bs_nufft_plan(&c->nufft, spec, k, NULL, arena, team, why);
 }
 
 /* Returns 1 - |n|/N at an index; index 0 .. 2N-1 is n = -N .. N-1. */

@@ -188,14 +188,13 @@ static int make_scratch(struct bs_nufft *n, struct bs_fail *why)
 
 int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, const float *k,
 		  const float *weight, struct bs_arena *arena, struct bs_team *team,
-		  const char *cache_dir, struct bs_fail *why)
+		  struct bs_fail *why)
 {
 	struct bs_nufft *n = calloc(1, sizeof(*n));
 	uint32_t *source = NULL;
 	uint64_t positions = 0;
 	int rc;
 
-	(void)cache_dir; /* nothing here takes long enough to be kept on disk */
 	if (n == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "NUFFT plan");
 	n->spec = *spec;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sizes.h"
 #include "gpu/device/check.h"
 #include "gpu/device/reach.h"
 #include "gpu/nufft/cuda/sort.h"
@@ -21,11 +22,6 @@ static const char *const region_name[REGIONS] = {
 static uint64_t up(uint64_t bytes)
 {
 	return bs_devmem_round(bytes);
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* Bytes of all coils' images, in which sums of chunks are kept. */
@@ -78,8 +74,8 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_nufft_choice *c,
 	bytes[HALF] = up(c->channels * gz * gy * nx * 8);
 	bytes[GRIDS] = grids_bytes(c, s, grid);
 	/* The grid lies in scratch where nothing is kept on it. */
-	bytes[SCRATCH] = up(most(most(padded, c->channels * gz * ny * nx * 8),
-				 c->chunks > 1 && !c->sums ? 0 : grid));
+	bytes[SCRATCH] = up(bs_most(bs_most(padded, c->channels * gz * ny * nx * 8),
+				    c->chunks > 1 && !c->sums ? 0 : grid));
 	bytes[DATA] = up(s->samples * s->coils * 8) * s->states;
 }
 

@@ -70,10 +70,10 @@ struct bs_nufft;
  */
 double bs_nufft_accuracy(const struct bs_nufft_spec *spec);
 int bs_nufft_need(const struct bs_nufft_spec *spec, struct bs_need *need, struct bs_fail *why);
-/* Copies k and weight into the plan's tables. cache_dir "": FFT plans are not kept on disk. */
+/* Copies k and weight into the plan's tables. */
 int bs_nufft_plan(struct bs_nufft **plan, const struct bs_nufft_spec *spec, const float *k,
 		  const float *weight, struct bs_arena *arena, struct bs_team *team,
-		  const char *cache_dir, struct bs_fail *why);
+		  struct bs_fail *why);
 void bs_nufft_close(struct bs_nufft *plan);
 
 /* Copies k and weight. BS_ERR_TRAJECTORY: a sample lies outside [-0.5, 0.5]. */

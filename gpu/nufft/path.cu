@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sizes.h"
 #include "gpu/device/check.h"
 #include "gpu/device/reach.h"
 #include "gpu/device/stream.h"
@@ -122,11 +123,6 @@ static uint64_t padded(const struct gridder *q, int a)
 	return (uint64_t)bs_toeplitz_cuda_padded(2, (q->matrix[a] + 1) / 2);
 }
 
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 enum part { PLACES, BOXES, CELLS, HALF, PARTS };
 static const char *const part_name[PARTS] = { "device places of samples", "device boxes of samples",
 					      "device oversampled grid",
@@ -144,9 +140,9 @@ static void parts_of(uint64_t bytes[PARTS], const struct gridder *g, const struc
 
 	bytes[PLACES] = states * s->samples * s->readouts * sizeof(struct bs_path_place);
 	bytes[BOXES] = states * s->readouts * s->chunks * sizeof(struct bs_path_box);
-	bytes[CELLS] = q ? most(x * y, padded(g, 0) * padded(g, 1)) * 8
+	bytes[CELLS] = q ? bs_most(x * y, padded(g, 0) * padded(g, 1)) * 8
 			 : bs_devmem_round(x * y * g->coils * 8) * states;
-	bytes[HALF] = most(g->matrix[0] * y, q ? padded(g, 0) * g->matrix[1] : 0) * g->coils * 8;
+	bytes[HALF] = bs_most(g->matrix[0] * y, q ? padded(g, 0) * g->matrix[1] : 0) * g->coils * 8;
 }
 
 static uint64_t data_bytes(const struct bs_protocol *p)

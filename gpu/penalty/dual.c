@@ -224,7 +224,7 @@ static void project(void *arg, int task, int member)
 	const uint32_t many = components(p);
 	const float tau = (float)p->tau;
 	const float t = (float)p->threshold;
-	double turn = 0.0;
+	double uphill = 0.0;
 
 	(void)member;
 	for (uint64_t i = from; i < from + n; i++) {
@@ -245,12 +245,12 @@ static void project(void *arg, int task, int member)
 
 			for (uint64_t j = at; j < at + 2; j++) {
 				p->r[j] *= keep;
-				turn += ((double)p->q[j] - (double)p->r[j]) *
-					((double)p->r[j] - (double)p->p[j]);
+				uphill += ((double)p->q[j] - (double)p->r[j]) *
+					  ((double)p->r[j] - (double)p->p[j]);
 			}
 		}
 	}
-	p->partial[task] = turn;
+	p->partial[task] = uphill;
 }
 
 /* Sets q = r + c (r - p). */

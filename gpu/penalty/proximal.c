@@ -292,7 +292,7 @@ static struct scale scale_of(struct proximal *x, const struct bs_task *t)
 }
 
 /*
- * Turns the solution of the image before into where this one starts: BS_DAMP_KEEP of it where that
+ * Makes of the solution of the image before where this one starts: BS_DAMP_KEEP of it where that
  * damps; of a window, a frame on, the last frame twice.
  */
 static void follow(const struct proximal *x, float *last)

@@ -34,9 +34,9 @@ uint32_t bs_penalty_levels(uint32_t n)
 uint32_t bs_penalty_shift(uint32_t grid, uint32_t axis, uint32_t levels)
 {
 	/* multiples of irrational numbers, one an axis, fill the shifts evenly in any order */
-	static const double turn[3] = { 0.6180339887498949, 0.7548776662466927,
+	static const double part[3] = { 0.6180339887498949, 0.7548776662466927,
 					0.8191725133961645 };
-	const double at = (double)grid * turn[axis];
+	const double at = (double)grid * part[axis];
 
 	return (uint32_t)((at - floor(at)) * (double)(2u << levels));
 }

@@ -31,15 +31,15 @@ static void fit_close(struct fit *f)
 }
 
 /*
- * Makes the histogram. It has 16 bins a turn of the widest phase: within a bin exp(-i2pi f t) turns
- * by a sixteenth at most.
+ * Makes the histogram. It has 16 bins a cycle of the widest phase: within a bin exp(-i2pi f t)
+ * changes by a sixteenth at most.
  */
 static int fit_open(struct fit *f, const float *hz, uint64_t count, double last_s,
 		    uint32_t most_segments, struct bs_fail *why)
 {
 	double least = INFINITY;
 	double most = -INFINITY;
-	double turns;
+	double cycles;
 	uint32_t used = 0;
 
 	*f = (struct fit){ .bins = 0 };
@@ -50,8 +50,8 @@ static int fit_open(struct fit *f, const float *hz, uint64_t count, double last_
 		least = fmin(least, (double)hz[v]);
 		most = fmax(most, (double)hz[v]);
 	}
-	turns = fmax((most - least) * last_s, 0.0);
-	f->bins = (uint32_t)fmin(fmax(16.0 * turns, BINS_MIN), BINS_MAX);
+	cycles = fmax((most - least) * last_s, 0.0);
+	f->bins = (uint32_t)fmin(fmax(16.0 * cycles, BINS_MIN), BINS_MAX);
 	f->share = calloc(f->bins, sizeof(double));
 	f->hz = calloc(f->bins, sizeof(double));
 	f->wave = calloc(f->bins, 2 * sizeof(double));

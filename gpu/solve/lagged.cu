@@ -7,7 +7,7 @@
 
 #include "gpu/device/check.h"
 #include "gpu/device/memory.h"
-#include "gpu/solve/cuda/turn.cuh"
+#include "gpu/solve/cuda/phases.cuh"
 #include "gpu/solve/interpolators.h"
 #include "gpu/toeplitz/q_cuda.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
@@ -310,12 +310,12 @@ int bs_lagged_cuda_apply(struct bs_lagged_cuda *p, const float *maps, const floa
 			 const float *in, float *out, struct CUstream_st *stream,
 			 struct bs_fail *why)
 {
-	const dim3 each((unsigned)((p->voxels + TURN_THREADS - 1) / TURN_THREADS), p->times);
+	const dim3 each((unsigned)((p->voxels + PHASE_THREADS - 1) / PHASE_THREADS), p->times);
 	int rc;
 
-	to_times<<<each, TURN_THREADS, 0, stream>>>(p->images, (const float2 *)in,
-						    (const float2 *)maps, hz, p->first_s, p->step_s,
-						    p->coils, p->voxels);
+	to_times<<<each, PHASE_THREADS, 0, stream>>>(p->images, (const float2 *)in,
+						     (const float2 *)maps, hz, p->first_s,
+						     p->step_s, p->coils, p->voxels);
 	BS_CUDA(cudaGetLastError(), why);
 	rc = bs_toeplitz_cuda_apply(p->normal, p->times * p->coils, (const float *)p->images,
 				    (float *)p->images, stream, why);

@@ -5,7 +5,7 @@
  * exp(+i2pi (k_m.(n - n') + (f(n) - f(n')) t_m)): what bs_segments_cuda_normal applies by two
  * transforms for each segment. As in segments.h, exp(+i2pi (f(n) - f(n')) t) is taken to be
  * sum_l b_l(t) exp(+i2pi f(n) tau_l) exp(-i2pi f(n') tau_l): a Toeplitz operator with the weights
- * w_m b_l(t_m) between two turns of phase. b_l is fitted to the differences of the map's
+ * w_m b_l(t_m) between two changes of phase. b_l is fitted to the differences of the map's
  * frequencies, which lie as much on one side of 0 as on the other: it is real. They reach twice as
  * far as the frequencies (where other maps come in this one's place, evenly to there), so there are
  * more times than segments (9 for 6, 30 for 18), but all of them are three passes over grids that

@@ -136,13 +136,12 @@ static void measure_constraint(struct bs_ls *p)
 }
 
 int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, const float *maps,
-	       const struct bs_csr *w, struct bs_arena *arena, struct bs_team *team,
-	       struct bs_fail *why)
+	       const struct bs_csr *w, const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct bs_toeplitz_spec t = toeplitz_of(s);
 	struct bs_pcg_spec g = pcg_of(s);
 	struct bs_ls *p = calloc(1, sizeof(*p));
-	struct bs_room room = { .arena = arena };
+	struct bs_room room = { .arena = env->arena };
 	bool failed;
 	int rc = 0;
 
@@ -150,7 +149,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 		return bs_fail(why, BS_ERR_NOMEM, "least squares");
 	p->s = *s;
 	p->voxels = voxels_of(s);
-	p->team = team;
+	p->team = env->team;
 	p->maps = maps;
 	p->sets = sets_of(s);
 	p->step = bs_slot(p->voxels * 4) / 4;
@@ -159,11 +158,12 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	p->l2 = s->l2 * (double)p->voxels;
 	p->q0 = (double)q[0];
 	if (!s->given)
-		rc = bs_toeplitz_plan(&p->toeplitz, &t, q, arena, team, why);
+		rc = bs_toeplitz_plan(&p->toeplitz, &t, q, env->arena, env->team, why);
 	if (rc == 0)
-		rc = bs_pcg_plan(&p->pcg, &g, arena, team, why);
+		rc = bs_pcg_plan(&p->pcg, &g, env->arena, env->team, why);
 	if (rc == 0 && s->precond == BS_PRECOND_CIRCULANT)
-		rc = bs_circulant_plan(&p->circulant, s->dims, s->matrix, q, arena, team, why);
+		rc = bs_circulant_plan(&p->circulant, s->dims, s->matrix, q, env->arena, env->team,
+				       why);
 	if (rc == 0)
 		lay_out(p, &room);
 	if (p->power != NULL)

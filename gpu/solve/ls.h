@@ -22,6 +22,7 @@
 #ifndef BS_GPU_SOLVE_LS_H
 #define BS_GPU_SOLVE_LS_H
 
+#include "core/engine.h"
 #include "core/solve/csr.h"
 #include "core/solve/pcg.h"
 #include "core/protocol.h"
@@ -49,8 +50,8 @@ struct bs_ls;
 int bs_ls_need(const struct bs_ls_spec *spec, struct bs_need *need, struct bs_fail *why);
 /* maps [set][image][coil][z][y][x] complex; NULL without coils. w NULL: R is the identity. */
 int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *spec, const float *q,
-	       const float *maps, const struct bs_csr *w, struct bs_arena *arena,
-	       struct bs_team *team, struct bs_fail *why);
+	       const float *maps, const struct bs_csr *w, const struct bs_arm_env *env,
+	       struct bs_fail *why);
 void bs_ls_close(struct bs_ls *plan);
 /* Selects the set of sensitivities for the following solves; at first set 0. */
 void bs_ls_use(struct bs_ls *plan, uint32_t set);

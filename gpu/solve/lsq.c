@@ -103,9 +103,7 @@ static int sum_weights(float **q, const struct bs_protocol *p, const float *weig
 }
 
 int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
-	     const float *weight, struct bs_team *team, const char *cache_dir,
-	     void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
-	     struct bs_fail *why)
+	     const float *weight, const struct bs_q_making *how, struct bs_fail *why)
 {
 	struct bs_q_spec s = bs_lsq_q_spec(p);
 	int rc;
@@ -116,8 +114,7 @@ int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tab
 	if (*q == NULL || bs_q_size(&s) == 0)
 		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name);
 	else
-		rc = bs_qcache_get(*q, &s, tables->traj->k, weight, team, cache_dir, progress, arg,
-				   from, why);
+		rc = bs_qcache_get(*q, &s, tables->traj->k, weight, how, why);
 	if (rc != 0) {
 		free(*q);
 		*q = NULL;
@@ -131,16 +128,17 @@ int bs_lsq_solver(struct bs_ls **ls, const struct bs_protocol *p, const struct b
 	const struct bs_ls_spec s = bs_lsq_spec(p);
 	/* progress of a solve, for commands that arm it; the service sets none */
 	struct bs_progress progress;
+	const struct bs_q_making how = { env->team, bs_progress_part, &progress, env->cache_dir,
+					 NULL };
 	float *q = NULL;
 	int rc;
 
 	bs_progress_begin(&progress, "arming: Q", BS_PROGRESS_WHOLE, "");
-	rc = bs_lsq_q(&q, p, tables, weight, env->team, env->cache_dir, bs_progress_part, &progress,
-		      NULL, why);
+	rc = bs_lsq_q(&q, p, tables, weight, &how, why);
 	bs_progress_end(&progress);
 	if (rc == 0)
-		rc = bs_ls_plan(ls, &s, q, p->plan.joint ? tables->maps : NULL, tables->w,
-				env->arena, env->team, why);
+		rc = bs_ls_plan(ls, &s, q, p->plan.joint ? tables->maps : NULL, tables->w, env,
+				why);
 	free(q);
 	return rc;
 }

@@ -129,26 +129,24 @@ static int make_nufft(void *arg, float *q, struct bs_fail *why)
  * Gets Q from the cache or makes it. The cache's key holds the weights without the basis, and the
  * spec, which has the basis.
  */
-static int get_q(float *q, struct q_job *j, const char *cache_dir, enum bs_qcache_from *from,
-		 struct bs_fail *why)
+static int get_q(float *q, struct q_job *j, const struct bs_q_making *how, struct bs_fail *why)
 {
 	const struct bs_q_spec s = bs_lsq_q_spec(j->p);
 	const struct bs_exact_cuda_spec exact = exact_q(j->p);
 	const bool nufft = s.sum == BS_SUM_NUFFT;
-	uint32_t rounding = 0;
-	int rc = nufft ? bs_q_cuda_rounding(&s, &rounding, why)
-		       : bs_exact_cuda_rounding(&exact, &rounding, why);
+	struct bs_q_maker maker = { 0, nufft ? make_nufft : make_exact, j };
+	int rc = nufft ? bs_q_cuda_rounding(&s, &maker.rounding, why)
+		       : bs_exact_cuda_rounding(&exact, &maker.rounding, why);
 
 	return rc != 0 ? rc
-		       : bs_qcache_get_by(q, &s, rounding, j->tables->traj->k, j->weight, cache_dir,
-					  nufft ? make_nufft : make_exact, j, from, why);
+		       : bs_qcache_get_by(q, &s, j->tables->traj->k, j->weight, how, &maker, why);
 }
 
 /*
  * Gets Q even from a node whose GPU is full or cannot grid this: it arms later, and its log says
  * why.
  */
-static int get_q_anyhow(float *q, struct q_job *j, const char *cache_dir, enum bs_qcache_from *from,
+static int get_q_anyhow(float *q, struct q_job *j, const struct bs_q_making *how,
 			struct bs_fail *why)
 {
 	const struct bs_q_spec s = bs_lsq_q_spec(j->p);
@@ -157,13 +155,12 @@ static int get_q_anyhow(float *q, struct q_job *j, const char *cache_dir, enum b
 	int rc;
 
 	memset(&own, 0, sizeof(own));
-	rc = get_q(q, j, cache_dir, from, &own);
+	rc = get_q(q, j, how, &own);
 	if (s.sum != BS_SUM_NUFFT ||
 	    (rc != BS_ERR_NOMEM && rc != BS_ERR_UNSUPPORTED && rc != BS_ERR_SIZE))
 		return rc != 0 ? bs_fail(why, rc, "%s", own.text) : 0;
 	bs_log(BS_LOG_WARN, "protocol '%s': Q by the host, not the GPU: %s", j->p->name, own.text);
-	return bs_qcache_get(q, &s, j->tables->traj->k, j->weight, j->team, cache_dir, NULL, NULL,
-			     from, why);
+	return bs_qcache_get(q, &s, j->tables->traj->k, j->weight, how, why);
 }
 
 int bs_lsq_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
@@ -172,6 +169,7 @@ int bs_lsq_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables
 {
 	struct bs_tables with;
 	struct q_job job = { p, &with, team, NULL };
+	const struct bs_q_making how = { team, NULL, NULL, cache_dir, from };
 	float *density = NULL;
 	float *weight = NULL;
 	int rc = bs_density_cuda_tables(&with, &density, p, tables, team, why);
@@ -181,11 +179,11 @@ int bs_lsq_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables
 		rc = bs_lsq_weights(&weight, p, &with, team, why);
 	job.weight = weight;
 	if (rc == 0 && !bs_lsq_keeps_q(p)) {
-		rc = bs_lsq_q(q, p, &with, weight, team, cache_dir, NULL, NULL, from, why);
+		rc = bs_lsq_q(q, p, &with, weight, &how, why);
 	} else if (rc == 0) {
 		*q = (float *)malloc(q_bytes(p));
 		rc = *q == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': Q", p->name)
-				: get_q_anyhow(*q, &job, cache_dir, from, why);
+				: get_q_anyhow(*q, &job, &how, why);
 	}
 	free(weight);
 	free(density);

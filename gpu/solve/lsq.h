@@ -40,9 +40,7 @@ static inline bool bs_lsq_keeps_q(const struct bs_protocol *p)
 }
 struct bs_q_spec bs_lsq_q_spec(const struct bs_protocol *p);
 int bs_lsq_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
-	     const float *weight, struct bs_team *team, const char *cache_dir,
-	     void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
-	     struct bs_fail *why);
+	     const float *weight, const struct bs_q_making *how, struct bs_fail *why);
 /* Plans least squares of a protocol on the host: Q, from the cache where it is, and the solver. */
 int bs_lsq_solver(struct bs_ls **ls, const struct bs_protocol *p, const struct bs_tables *tables,
 		  const float *weight, const struct bs_arm_env *env, struct bs_fail *why);

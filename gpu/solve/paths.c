@@ -130,7 +130,7 @@ int bs_paths_plan(struct bs_paths **plan, const struct bs_protocol *p,
 	f->samples = bs_protocol_samples(p);
 	rc = take_memory(f, arena, why);
 	if (rc == 0)
-		rc = bs_nufft_plan(&f->nufft, &s, NULL, NULL, arena, team, "", why);
+		rc = bs_nufft_plan(&f->nufft, &s, NULL, NULL, arena, team, why);
 	if (rc == 0)
 		rc = bs_density_plan(&f->density, p, arena, team, why);
 	if (rc != 0) {

@@ -44,17 +44,6 @@ static uint64_t readouts_of(const struct bs_segments_spec *s)
 	return s->nufft.samples / s->readout;
 }
 
-static struct bs_nufft_spec nufft_of(const struct bs_segments_spec *s)
-{
-	struct bs_nufft_spec n = s->nufft;
-
-	n.coils = s->together;
-	n.chunk = n.part = 0;
-	n.states = 0;
-	n.peek = false;
-	return n;
-}
-
 /* ---- memory ---- */
 
 /* Lays out the memory. Products fit: config/ bounds voxels, samples, coils and frames. */
@@ -75,7 +64,7 @@ static void lay_out(struct bs_segments *p, struct bs_room *r)
 
 int bs_segments_need(const struct bs_segments_spec *s, struct bs_need *need, struct bs_fail *why)
 {
-	const struct bs_nufft_spec n = nufft_of(s);
+	const struct bs_nufft_spec n = bs_segments_nufft(s);
 	struct bs_room room = { .need = need };
 	struct bs_segments p = { .s = *s };
 
@@ -84,10 +73,10 @@ int bs_segments_need(const struct bs_segments_spec *s, struct bs_need *need, str
 }
 
 int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *spec, const float *k,
-		     const float *weight, const float *hz, struct bs_arena *arena,
-		     struct bs_team *team, const char *cache_dir, struct bs_fail *why)
+		     const float *weight, const float *hz, const struct bs_arm_env *env,
+		     struct bs_fail *why)
 {
-	const struct bs_nufft_spec n = nufft_of(spec);
+	const struct bs_nufft_spec n = bs_segments_nufft(spec);
 	const struct bs_interpolators_spec asked = { hz,
 						     voxels_of(spec) * spec->slices,
 						     spec->readout,
@@ -96,14 +85,14 @@ int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *s
 						     spec->start_s,
 						     spec->error };
 	struct bs_segments *p = calloc(1, sizeof(*p));
-	struct bs_room room = { .arena = arena };
+	struct bs_room room = { .arena = env->arena };
 	int rc;
 
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "time segments");
 	p->s = *spec;
 	p->hz = hz;
-	p->team = team;
+	p->team = env->team;
 	p->voxels = voxels_of(spec);
 	lay_out(p, &room);
 	p->step = p->phase + bs_slot(p->voxels * 8) / 4;
@@ -112,7 +101,7 @@ int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *s
 	if (rc == 0)
 		rc = bs_interpolators_find(&p->fit, &asked, p->b, why);
 	if (rc == 0)
-		rc = bs_nufft_plan(&p->nufft, &n, k, weight, arena, team, cache_dir, why);
+		rc = bs_nufft_plan(&p->nufft, &n, k, weight, env->arena, env->team, why);
 	if (rc != 0) {
 		bs_segments_close(p);
 		return rc;
@@ -282,7 +271,7 @@ static void add_samples(void *arg, int task, int member)
 /* ---- transforms ---- */
 
 /* Sets the phases and factors of segment l. Segments must be taken in order. */
-static void turn_to(struct bs_segments *p, uint32_t l)
+static void go_to(struct bs_segments *p, uint32_t l)
 {
 	bs_team_run(p->team, l == 0 ? start_phases : next_phases, p, bs_blocks(p->voxels));
 	p->factor = p->b + 2 * (uint64_t)l * p->s.readout;
@@ -302,7 +291,7 @@ static void adjoint(struct bs_segments *p, const float *maps, const float *data,
 	p->maps = maps;
 	p->out = image;
 	for (uint32_t l = 0; l < p->fit.segments; l++) {
-		turn_to(p, l);
+		go_to(p, l);
 		p->in = data;
 		bs_team_run(p->team, weigh_samples, p, readout_tasks(p));
 		bs_nufft_adjoint(p->nufft, p->samples, p->images);
@@ -322,7 +311,7 @@ void bs_segments_slice(struct bs_segments *p, uint32_t slice)
 void bs_segments_normal(struct bs_segments *p, const float *maps, const float *in, float *out)
 {
 	for (uint32_t l = 0; l < p->fit.segments; l++) {
-		turn_to(p, l);
+		go_to(p, l);
 		p->in = in;
 		p->maps = maps;
 		bs_team_run(p->team, to_segment, p, bs_blocks(p->voxels) * (int)p->s.together);

@@ -11,11 +11,11 @@
 
 #include "gpu/device/check.h"
 #include "gpu/nufft/nufft_cuda.h"
-#include "gpu/solve/cuda/turn.cuh"
+#include "gpu/solve/cuda/phases.cuh"
 #include "gpu/solve/interpolators.h"
 #include "gpu/solve/lagged_cuda.h"
 
-#define THREADS TURN_THREADS /* what to_times takes */
+#define THREADS PHASE_THREADS /* what to_times takes */
 
 struct bs_segments_cuda {
 	struct bs_segments_spec s;
@@ -99,18 +99,6 @@ static int launched(struct bs_fail *why)
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-static struct bs_nufft_spec nufft_of(const struct bs_segments_spec *s)
-{
-	struct bs_nufft_spec n = s->nufft;
-
-	n.coils = s->together;
-	n.chunk = n.part = 0;
-	n.states = 0;
-	n.peek = false;
-	n.tune = NULL;
-	return n;
-}
-
 enum region { FACTORS, FIELD, IMAGES, SAMPLES, SUM, REGIONS };
 static const char *const region_name[REGIONS] = { "device segment interpolators",
 						  "device field map", "device segment images",
@@ -140,7 +128,7 @@ static uint64_t state_bytes(const struct bs_segments_spec *s)
 int bs_segments_cuda_need(const struct bs_segments_spec *s, struct bs_need *need,
 			  struct bs_fail *why)
 {
-	const struct bs_nufft_spec n = nufft_of(s);
+	const struct bs_nufft_spec n = bs_segments_nufft(s);
 	uint64_t bytes[REGIONS];
 
 	regions_of(bytes, s);
@@ -224,7 +212,7 @@ int bs_segments_cuda_plan(struct bs_segments_cuda **plan, const struct bs_segmen
 			  const float *k, const float *weight, const float *hz,
 			  struct bs_devmem *mem, struct bs_fail *why)
 {
-	const struct bs_nufft_spec n = nufft_of(spec);
+	const struct bs_nufft_spec n = bs_segments_nufft(spec);
 	struct bs_segments_cuda *p = (struct bs_segments_cuda *)calloc(1, sizeof(*p));
 	int rc;
 

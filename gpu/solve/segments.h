@@ -46,14 +46,27 @@ struct bs_segments_spec {
 	double dwell_s, start_s, error;
 };
 
+/* The transform of the segments that are worked on together. */
+static inline struct bs_nufft_spec bs_segments_nufft(const struct bs_segments_spec *s)
+{
+	struct bs_nufft_spec n = s->nufft;
+
+	n.coils = s->together;
+	n.chunk = n.part = 0;
+	n.states = 0;
+	n.peek = false;
+	n.tune = NULL;
+	return n;
+}
+
 struct bs_segments;
 
 int bs_segments_need(const struct bs_segments_spec *spec, struct bs_need *need,
 		     struct bs_fail *why);
 /* Copies k and weight. hz must live as long as the plan. */
 int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *spec, const float *k,
-		     const float *weight, const float *hz, struct bs_arena *arena,
-		     struct bs_team *team, const char *cache_dir, struct bs_fail *why);
+		     const float *weight, const float *hz, const struct bs_arm_env *env,
+		     struct bs_fail *why);
 void bs_segments_close(struct bs_segments *plan); /* frees a plan, which may be NULL */
 
 /*

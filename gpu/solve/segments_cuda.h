@@ -3,8 +3,8 @@
  *
  * Transforms, shapes, units, spec and interpolators are those of segments.h. maps, image, in and
  * out are device memory; work is queued on the caller's stream and not waited for. Segments are
- * added in order: the same bytes every run. A voxel's phase is computed where it is used, its
- * turns in double precision.
+ * added in order: the same bytes every run. A voxel's phase is computed where it is used, in
+ * cycles and in double precision.
  * need -> plan -> { begin, finish | slice, normal }* -> close. begin zeroes a state's samples,
  * [coil][sample]; the caller then copies samples there, and finish transforms them. finish and
  * normal work on the current slice: at first slice 0, then the one given by slice, which queues a

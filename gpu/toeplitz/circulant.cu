@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sizes.h"
 #include "gpu/device/check.h"
 #include "gpu/fft/lines_cuda.h"
 
@@ -30,15 +31,10 @@ static __global__ void __launch_bounds__(THREADS)
 	}
 }
 
-static uint64_t voxels_of(const uint32_t matrix[3])
-{
-	return (uint64_t)matrix[0] * matrix[1] * matrix[2];
-}
-
 uint64_t bs_circulant_cuda_need(uint32_t dims, const uint32_t matrix[3])
 {
-	uint64_t bytes = 2 * bs_devmem_round(voxels_of(matrix) * sizeof(float2)) +
-			 bs_devmem_round(voxels_of(matrix) * sizeof(float));
+	uint64_t bytes = 2 * bs_devmem_round(bs_box_size(matrix) * sizeof(float2)) +
+			 bs_devmem_round(bs_box_size(matrix) * sizeof(float));
 
 	for (uint32_t a = 0; a < dims; a++)
 		bytes += bs_devmem_round(bs_line_bytes(matrix[a]));
@@ -87,7 +83,7 @@ int bs_circulant_cuda_plan(struct bs_circulant_cuda **plan, uint32_t dims, const
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "circulant preconditioner");
 	p->dims = dims;
-	p->voxels = voxels_of(matrix);
+	p->voxels = bs_box_size(matrix);
 	rc = fill(p, matrix, inverse, mem, why);
 	if (rc != 0) {
 		bs_circulant_cuda_close(p);

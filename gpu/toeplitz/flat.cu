@@ -77,8 +77,8 @@ static uint64_t rows_bytes(const struct tp_flat_plan *p)
 
 void tp_flat_take(struct tp_flat_plan *p, struct bs_devroom *r)
 {
-	bs_devroom_take(r, &p->axis[0].turns, table_bytes(p->x));
-	bs_devroom_take(r, &p->axis[1].turns, table_bytes(p->y));
+	bs_devroom_take(r, &p->axis[0].twiddles, table_bytes(p->x));
+	bs_devroom_take(r, &p->axis[1].twiddles, table_bytes(p->y));
 	bs_devroom_take(r, &p->spectrum, p->operators * spectrum_bytes(p));
 	bs_devroom_take(r, &p->rows, rows_bytes(p));
 	bs_devroom_take(r, &p->addends, p->coils * voxels_of(p) * sizeof(float2));
@@ -94,8 +94,8 @@ uint64_t tp_flat_bytes(const struct tp_flat_plan *p, uint32_t coils)
 	return coils * sizeof(float2) * (2 * (uint64_t)voxels_of(p) + 4 * rows) + spectrum_bytes(p);
 }
 
-/* Makes the turns as struct tp_axis has them. */
-static __global__ void make_turns(float2 *turns, int a, int b)
+/* Makes the twiddles as struct tp_axis has them. */
+static __global__ void make_twiddles(float2 *twiddles, int a, int b)
 {
 	const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
 	const int row = i / (b + 1);
@@ -106,7 +106,7 @@ static __global__ void make_turns(float2 *turns, int a, int b)
 		return;
 	sincospi(-(double)(row % a * 2 + row / a) * (double)(i % (b + 1)) / (double)(a * b), &s,
 		 &c);
-	turns[i] = make_float2((float)c, (float)s);
+	twiddles[i] = make_float2((float)c, (float)s);
 }
 
 /* Returns the index of point (x, y) of [ky][kx] in the order of the halves. */
@@ -141,8 +141,8 @@ static size_t step_bytes(const struct tp_half *h, int beside)
 
 static int plan_axis(const struct tp_axis *axis, const struct tp_half *h, struct bs_fail *why)
 {
-	make_turns<<<(unsigned)(2 * h->a * (h->b + 1) + THREADS - 1) / THREADS, THREADS>>>(
-		(float2 *)axis->turns, h->a, h->b);
+	make_twiddles<<<(unsigned)(2 * h->a * (h->b + 1) + THREADS - 1) / THREADS, THREADS>>>(
+		(float2 *)axis->twiddles, h->a, h->b);
 	BS_CUDA(cudaGetLastError(), why);
 	int err = bs_cuda_shared((const void *)h->rows_in, (size_t)h->row_bytes, why);
 

@@ -44,8 +44,7 @@ static void put_q(float *q, const struct bs_q_spec *s, const float *image, const
 }
 
 static int by_exact(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
-		    const float *phi, struct bs_team *team,
-		    void (*progress)(void *arg, double done), void *arg, struct bs_fail *why)
+		    const float *phi, const struct bs_q_making *how, struct bs_fail *why)
 {
 	struct bs_exact_spec e = { .dims = s->dims,
 				   .matrix = { 1, 1, 1 },
@@ -72,9 +71,9 @@ static int by_exact(float *q, const struct bs_q_spec *s, const float *k, const f
 	if (rc != 0)
 		return rc;
 	image = bs_arena_take(&arena, voxels * 8, BS_ALIGN);
-	rc = bs_exact_plan(&plan, &e, k, weight, &arena, team, why);
+	rc = bs_exact_plan(&plan, &e, k, weight, &arena, how->team, why);
 	if (rc == 0) {
-		bs_exact_progress(plan, progress, arg);
+		bs_exact_progress(plan, how->progress, how->arg);
 		bs_exact_adjoint(plan, phi, image);
 		put_q(q, s, image, e.matrix);
 		bs_exact_close(plan);
@@ -136,7 +135,7 @@ static int by_nufft(float *q, const struct bs_q_spec *s, const float *k, const f
 		return rc;
 	image = bs_arena_take(&arena, voxels * 8, BS_ALIGN);
 	d = bs_arena_take(&arena, s->samples * 8, BS_ALIGN);
-	rc = bs_nufft_plan(&plan, &f, k, weight, &arena, team, "", why);
+	rc = bs_nufft_plan(&plan, &f, k, weight, &arena, team, why);
 	if (rc == 0) {
 		for (uint64_t m = 0; m < s->samples; m++) {
 			d[2 * m] = phi[m] * phi[m];
@@ -164,8 +163,7 @@ static void basis_of(float *phi, const struct bs_q_spec *s, const float *k)
 }
 
 int bs_q_make(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
-	      struct bs_team *team, void (*progress)(void *arg, double done), void *arg,
-	      struct bs_fail *why)
+	      const struct bs_q_making *how, struct bs_fail *why)
 {
 	float *phi;
 	int rc;
@@ -179,8 +177,8 @@ int bs_q_make(float *q, const struct bs_q_spec *s, const float *k, const float *
 		return bs_fail(why, BS_ERR_NOMEM, "Q: %llu samples",
 			       (unsigned long long)s->samples);
 	basis_of(phi, s, k);
-	rc = s->sum == BS_SUM_NUFFT ? by_nufft(q, s, k, weight, phi, team, why)
-				    : by_exact(q, s, k, weight, phi, team, progress, arg, why);
+	rc = s->sum == BS_SUM_NUFFT ? by_nufft(q, s, k, weight, phi, how->team, why)
+				    : by_exact(q, s, k, weight, phi, how, why);
 	free(phi);
 	return rc;
 }

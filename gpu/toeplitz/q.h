@@ -46,13 +46,20 @@ static inline uint64_t bs_q_index(const struct bs_q_spec *s, const int32_t n[3])
 	return (z * 2 * s->matrix[1] + y) * s->matrix[0] + (uint64_t)n[0];
 }
 
-/*
- * k [sample][dims], weight [sample] or NULL. progress (may be NULL): is told the share that is
- * done, 0 .. 1.
- */
+enum bs_qcache_from { BS_QCACHE_COMPUTED, BS_QCACHE_DISK, BS_QCACHE_NOT_KEPT };
+
+/* Who makes a Q, and where it is kept; all but the team may be NULL. */
+struct bs_q_making {
+	struct bs_team *team;
+	void (*progress)(void *arg, double done); /* is told the share that is done, 0 .. 1 */
+	void *arg;
+	const char *cache_dir;     /* gpu/toeplitz/qcache.h; NULL or "": there is no cache */
+	enum bs_qcache_from *from; /* tells whether Q was computed, and could be kept then */
+};
+
+/* k [sample][dims], weight [sample] or NULL. */
 int bs_q_make(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,
-	      struct bs_team *team, void (*progress)(void *arg, double done), void *arg,
-	      struct bs_fail *why);
+	      const struct bs_q_making *how, struct bs_fail *why);
 
 BS_C_END
 #endif

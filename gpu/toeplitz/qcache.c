@@ -167,19 +167,18 @@ static bool save(const float *q, const struct header *h, const float *k, const f
 	return false;
 }
 
-int bs_qcache_get_by(float *q, const struct bs_q_spec *s, uint32_t maker, const float *k,
-		     const float *weight, const char *cache_dir,
-		     int (*make)(void *arg, float *q, struct bs_fail *why), void *arg,
-		     enum bs_qcache_from *from, struct bs_fail *why)
+int bs_qcache_get_by(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
+		     const struct bs_q_making *how, const struct bs_q_maker *maker,
+		     struct bs_fail *why)
 {
-	struct header h = header_of(s, maker, weight);
+	struct header h = header_of(s, maker->rounding, weight);
+	const char *cache_dir = how->cache_dir != NULL ? how->cache_dir : "";
+	enum bs_qcache_from from = BS_QCACHE_COMPUTED;
 	char path[PATH] = "";
 	uint64_t key = 0;
 	const char *fault = "";
-	int rc;
+	int rc = 0;
 
-	if (from != NULL)
-		*from = BS_QCACHE_COMPUTED;
 	if (h.q_bytes != 0 && s->samples <= UINT64_C(1) << 36 && cache_dir[0] != '\0') {
 		key = bs_hash_words(bs_hash_words(BS_HASH_START, &h, sizeof(h)), k, h.k_bytes);
 		if (weight != NULL)
@@ -191,40 +190,37 @@ int bs_qcache_get_by(float *q, const struct bs_q_spec *s, uint32_t maker, const 
 	if (path[0] != '\0')
 		fault = load_q(q, &h, k, weight, path, key);
 	if (fault == NULL) {
-		if (from != NULL)
-			*from = BS_QCACHE_DISK;
-		return 0;
+		from = BS_QCACHE_DISK;
+	} else {
+		if (fault[0] != '\0')
+			bs_log(BS_LOG_WARN, "%s %s: Q is computed anew", path, fault);
+		rc = maker->make(maker->arg, q, why);
+		if (rc == 0 && path[0] != '\0' && !save(q, &h, k, weight, path, key))
+			from = BS_QCACHE_NOT_KEPT;
 	}
-	if (fault[0] != '\0')
-		bs_log(BS_LOG_WARN, "%s %s: Q is computed anew", path, fault);
-	rc = make(arg, q, why);
-	if (rc == 0 && path[0] != '\0' && !save(q, &h, k, weight, path, key) && from != NULL)
-		*from = BS_QCACHE_NOT_KEPT;
+	if (how->from != NULL)
+		*how->from = from;
 	return rc;
 }
 
 struct host_job {
 	const struct bs_q_spec *spec;
 	const float *k, *weight;
-	struct bs_team *team;
-	void (*progress)(void *arg, double done);
-	void *arg;
+	const struct bs_q_making *how;
 };
 
 static int make_on_host(void *arg, float *q, struct bs_fail *why)
 {
 	const struct host_job *j = arg;
 
-	return bs_q_make(q, j->spec, j->k, j->weight, j->team, j->progress, j->arg, why);
+	return bs_q_make(q, j->spec, j->k, j->weight, j->how, why);
 }
 
 int bs_qcache_get(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
-		  struct bs_team *team, const char *cache_dir,
-		  void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
-		  struct bs_fail *why)
+		  const struct bs_q_making *how, struct bs_fail *why)
 {
-	struct host_job j = { s, k, weight, team, progress, arg };
+	struct host_job j = { s, k, weight, how };
+	const struct bs_q_maker host = { BS_QCACHE_HOST, make_on_host, &j };
 
-	return bs_qcache_get_by(q, s, BS_QCACHE_HOST, k, weight, cache_dir, make_on_host, &j, from,
-				why);
+	return bs_qcache_get_by(q, s, k, weight, how, &host, why);
 }

@@ -19,27 +19,24 @@
 
 BS_C_BEGIN
 
-enum bs_qcache_from { BS_QCACHE_COMPUTED, BS_QCACHE_DISK, BS_QCACHE_NOT_KEPT };
-
-/*
- * Gets what bs_q_make makes, or has made before, from the cache. cache_dir "": there is no cache.
- * from (may be NULL): tells whether it was computed, and whether it could be kept then. progress is
- * called only while Q is computed.
- */
+/* Gets what bs_q_make makes, or has made before, from how->cache_dir. */
 int bs_qcache_get(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,
-		  struct bs_team *team, const char *cache_dir,
-		  void (*progress)(void *arg, double done), void *arg, enum bs_qcache_from *from,
-		  struct bs_fail *why);
+		  const struct bs_q_making *how, struct bs_fail *why);
 
 /*
- * Gets Q as bs_qcache_get does, with `make` in the place of bs_q_make. spec says what make
- * computes; maker says how it rounds: a number that must change whenever its rounding does.
+ * A function in the place of bs_q_make. The spec says what it computes; rounding says how it
+ * rounds: a number that must change whenever its rounding does.
  */
 #define BS_QCACHE_HOST 0u
-int bs_qcache_get_by(float *q, const struct bs_q_spec *spec, uint32_t maker, const float *k,
-		     const float *weight, const char *cache_dir,
-		     int (*make)(void *arg, float *q, struct bs_fail *why), void *arg,
-		     enum bs_qcache_from *from, struct bs_fail *why);
+struct bs_q_maker {
+	uint32_t rounding;
+	int (*make)(void *arg, float *q, struct bs_fail *why);
+	void *arg;
+};
+/* Gets Q as bs_qcache_get does; the maker makes it. */
+int bs_qcache_get_by(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,
+		     const struct bs_q_making *how, const struct bs_q_maker *maker,
+		     struct bs_fail *why);
 
 BS_C_END
 #endif

@@ -213,6 +213,17 @@ static uint64_t voxels_of(const struct bs_toeplitz *t)
 
 /* --- 3D, one coil: lines along z, planes, lines along z ------------------------------------- */
 
+/* The lines of block b along an axis, 1 or 2; at: the map's value at the first one's start. */
+static struct bs_toeplitz_lines lines_of(const struct bs_toeplitz *t, uint64_t at, uint32_t axis,
+					 uint32_t b)
+{
+	const uint32_t *N = t->s.matrix;
+
+	return (struct bs_toeplitz_lines){ t->maps != NULL ? t->maps + 2 * at : NULL,
+					   axis == 2 ? (size_t)N[0] * N[1] : N[0], N[axis],
+					   width_of(t, b) };
+}
+
 /* A task transforms the lines along z of one y into hybrid. */
 static void volume_in(void *arg, int y, int member)
 {
@@ -224,10 +235,9 @@ static void volume_in(void *arg, int y, int member)
 
 	for (uint32_t b = 0; b < t->blocks; b++) {
 		size_t at = (size_t)y * N[0] + (size_t)b * t->lanes;
+		const struct bs_toeplitz_lines of = lines_of(t, coil + at, 2, b);
 
-		t->v->lines_in(&t->line[2], in + 2 * at,
-			       t->maps != NULL ? t->maps + 2 * (coil + at) : NULL,
-			       (size_t)N[0] * N[1], N[2], width_of(t, b),
+		t->v->lines_in(&t->line[2], in + 2 * at, &of,
 			       t->hybrid + ((size_t)y * t->blocks + b) * t->block_size, &w);
 	}
 }
@@ -265,12 +275,11 @@ static void volume_out(void *arg, int y, int member)
 
 	for (uint32_t b = 0; b < t->blocks; b++) {
 		size_t at = (size_t)y * N[0] + (size_t)b * t->lanes;
+		const struct bs_toeplitz_lines of = lines_of(t, coil + at, 2, b);
 
 		t->v->lines_out(&t->line[2],
 				t->hybrid + ((size_t)y * t->blocks + b) * t->block_size,
-				out + 2 * at, t->maps != NULL ? t->maps + 2 * (coil + at) : NULL,
-				t->maps != NULL && t->coil > 0, (size_t)N[0] * N[1], N[2],
-				width_of(t, b), &w);
+				out + 2 * at, &of, t->maps != NULL && t->coil > 0, &w);
 	}
 }
 
@@ -284,11 +293,10 @@ static void image_in(void *arg, int task, int member)
 	uint32_t b = (uint32_t)task % t->blocks;
 	uint64_t coil = (uint32_t)task / t->blocks * voxels_of(t);
 	size_t at = (size_t)b * t->lanes;
+	const struct bs_toeplitz_lines of = lines_of(t, coil + at, 1, b);
 
-	t->v->lines_in(&t->line[1], t->in + 2 * (at + (t->maps != NULL ? 0 : coil)),
-		       t->maps != NULL ? t->maps + 2 * (coil + at) : NULL, t->s.matrix[0],
-		       t->s.matrix[1], width_of(t, b), t->hybrid + (size_t)task * t->block_size,
-		       &w);
+	t->v->lines_in(&t->line[1], t->in + 2 * (at + (t->maps != NULL ? 0 : coil)), &of,
+		       t->hybrid + (size_t)task * t->block_size, &w);
 }
 
 /* A task transforms a square of padded lines of a coil and multiplies it. */
@@ -318,12 +326,11 @@ static void image_out(void *arg, int task, int member)
 
 	for (uint32_t c = first; c < last; c++) {
 		uint64_t coil = c * voxels_of(t);
+		const struct bs_toeplitz_lines of = lines_of(t, coil + at, 1, b);
 
-		t->v->lines_out(&t->line[1],
-				t->hybrid + ((size_t)c * t->blocks + b) * t->block_size,
-				t->out + 2 * (at + (t->maps != NULL ? 0 : coil)),
-				t->maps != NULL ? t->maps + 2 * (coil + at) : NULL, c > first,
-				t->s.matrix[0], t->s.matrix[1], width_of(t, b), &w);
+		t->v->lines_out(
+			&t->line[1], t->hybrid + ((size_t)c * t->blocks + b) * t->block_size,
+			t->out + 2 * (at + (t->maps != NULL ? 0 : coil)), &of, c > first, &w);
 	}
 }
 

@@ -29,7 +29,7 @@ struct bs_toeplitz_cuda {
 	int grid[3];   /* points of the padded axes */
 	/* points of the padded grid; complex values of a coil in first and in last */
 	size_t whole, narrow, wide;
-	float2 *turns[3];
+	float2 *twiddles[3];
 	float *spectrum; /* [gz][gy][gx], or by planes: [gx], then gpu/toeplitz/cuda/plane.cuh */
 	float2 *first;   /* [coil][z Nz][y Ny][gx], or by planes [coil][gx][z Nz][y Ny] */
 	float2 *last;    /* [coil][z Nz][gy][gx]; while the plan is made, the spectrum */
@@ -39,16 +39,16 @@ struct bs_toeplitz_cuda {
 	const int *stop;     /* stop flag of the call in progress */
 };
 
-/* Bytes of shared memory of a kernel. is_turned: x passes whose outer lines are turned. */
-static int shared_of(const struct tp_size *s, int kind, bool is_turned)
+/* Bytes of shared memory of a kernel. is_transposed: x passes whose outer lines are transposed. */
+static int shared_of(const struct tp_size *s, int kind, bool is_transposed)
 {
 	const int per = TP_THREADS / s->a;
 	const int line = per * s->a * (s->b + 1) * (int)sizeof(float);
 	const int tile = s->a * s->b * per * (int)sizeof(float2);
-	const int turned = s->a * s->b * (per + 1) * (int)sizeof(float2);
+	const int transposed = s->a * s->b * (per + 1) * (int)sizeof(float2);
 
 	if (kind < TP_Y_IN)
-		return is_turned && turned > line ? turned : line;
+		return is_transposed && transposed > line ? transposed : line;
 	return kind == TP_PLANE ? s->plane_bytes : tile;
 }
 
@@ -132,7 +132,7 @@ static void take_all(struct bs_toeplitz_cuda *p, struct bs_devroom *r)
 	bs_devroom_take(r, &p->first, p->narrow * p->turn * sizeof(float2));
 	bs_devroom_take(r, &p->last, last > spectrum ? last : spectrum);
 	for (int i = 0; i < 3; i++)
-		bs_devroom_take(r, &p->turns[i], (uint64_t)p->grid[i] * 2 * sizeof(float2));
+		bs_devroom_take(r, &p->twiddles[i], (uint64_t)p->grid[i] * 2 * sizeof(float2));
 }
 
 int bs_toeplitz_cuda_need(const struct bs_toeplitz_spec *spec, uint64_t *bytes, struct bs_fail *why)
@@ -207,7 +207,7 @@ static int prepare(struct bs_toeplitz_cuda *p, struct bs_devmem *mem, struct bs_
 	for (uint32_t i = 0; i < 3 && err == 0; i++) {
 		const struct tp_size *s = p->size[i];
 
-		err = bs_toeplitz_turns(p->turns[i], s->a, s->b, why);
+		err = bs_toeplitz_twiddles(p->twiddles[i], s->a, s->b, why);
 		for (int kind = 0; kind < TP_KINDS && err == 0; kind++)
 			if (s->kernel[kind] != NULL &&
 			    (size_t)shared_of(s, kind, true) <= p->shared_bytes)
@@ -272,7 +272,7 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 {
 	const struct tp_size *s = p->size[axis];
 
-	a->turns.turn = p->turns[axis];
+	a->twiddles.twiddle = p->twiddles[axis];
 	a->n = (int)p->spec.matrix[axis];
 	a->stop = p->stop;
 	return bs_launch_clusters(s->kernel[kind], blocks,
@@ -281,34 +281,41 @@ static int launch(const struct bs_toeplitz_cuda *p, int axis, int kind, dim3 blo
 				  (size_t)shared_of(s, kind, p->planes), p->close, stream, why, *a);
 }
 
+/* The coils of one turn, to whom maps (NULL: none), in and out belong. */
+struct coils_turn {
+	uint32_t coils;
+	const float2 *maps, *in;
+	float2 *out;
+	bool add; /* sense adds to the sum in out */
+};
+
 /*
  * Queues a pass along x: lines of voxels in the image; elsewhere lines of gx points, or by planes,
- * plane after plane. add: sense adds to the sum in out.
+ * plane after plane.
  */
-static int x_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, const float2 *in,
-		  float2 *out, const float2 *maps, bool add, cudaStream_t stream,
-		  struct bs_fail *why)
+static int x_pass(const struct bs_toeplitz_cuda *p, bool inward, const struct coils_turn *t,
+		  cudaStream_t stream, struct bs_fail *why)
 {
 	const uint32_t *n = p->spec.matrix;
-	const bool inward = kind == TP_X_IN;
-	const bool sense = maps != NULL;
+	const bool sense = t->maps != NULL;
+	const int kind = inward ? TP_X_IN : sense ? TP_X_OUT_SENSE : TP_X_OUT;
 	const int per = TP_THREADS / p->size[0]->a;
 	struct tp_pass a;
 
 	memset(&a, 0, sizeof(a));
-	a.in = in;
-	a.out = out;
-	a.maps = maps;
-	a.add = add;
-	a.turned = p->planes;
+	a.in = inward ? t->in : p->first;
+	a.out = inward ? p->first : t->out;
+	a.maps = t->maps;
+	a.add = !inward && t->add;
+	a.transposed = p->planes;
 	a.lines = (int)(n[1] * n[2]);
-	a.coils = (int)coils;
+	a.coils = (int)t->coils;
 	a.in_outer = inward ? (long long)n[0] : p->grid[0];
 	a.out_outer = inward ? p->grid[0] : (long long)n[0];
-	a.in_line = a.out_line = a.lines; /* distance between points of lines that are turned */
+	a.in_line = a.out_line = a.lines; /* distance between points of lines that are transposed */
 	a.in_coil = inward && sense ? 0 : a.in_outer * a.lines;
 	a.out_coil = !inward && sense ? 0 : a.out_outer * a.lines;
-	const dim3 blocks((unsigned)((a.lines + per - 1) / per), !inward && sense ? 1 : coils);
+	const dim3 blocks((unsigned)((a.lines + per - 1) / per), !inward && sense ? 1 : t->coils);
 
 	return launch(p, 0, kind, blocks, &a, stream, why);
 }
@@ -337,7 +344,7 @@ static int y_pass(const struct bs_toeplitz_cuda *p, int kind, uint32_t coils, cu
 		      stream, why);
 }
 
-/* Queues the pass along y and z, on turned planes in place. */
+/* Queues the pass along y and z, on transposed planes in place. */
 static int plane_pass(const struct bs_toeplitz_cuda *p, uint32_t coils, cudaStream_t stream,
 		      struct bs_fail *why)
 {
@@ -392,18 +399,15 @@ static int check_count(const struct bs_toeplitz_cuda *p, uint32_t count, struct 
 				 count, p->spec.coils);
 }
 
-/* Runs the coils of one turn, to whom maps (NULL: none), in and out belong. */
-static int run_turn(struct bs_toeplitz_cuda *p, uint32_t coils, const float2 *maps, bool add,
-		    const float2 *in, float2 *out, cudaStream_t stream, struct bs_fail *why)
+static int run_turn(struct bs_toeplitz_cuda *p, const struct coils_turn *t, cudaStream_t stream,
+		    struct bs_fail *why)
 {
-	int err = x_pass(p, TP_X_IN, coils, in, p->first, maps, false, stream, why);
+	int err = x_pass(p, true, t, stream, why);
 
 	if (err == 0)
-		err = p->planes ? plane_pass(p, coils, stream, why)
-				: strided_passes(p, coils, stream, why);
-	return err == 0 ? x_pass(p, maps != NULL ? TP_X_OUT_SENSE : TP_X_OUT, coils, p->first, out,
-				 maps, add, stream, why)
-			: err;
+		err = p->planes ? plane_pass(p, t->coils, stream, why)
+				: strided_passes(p, t->coils, stream, why);
+	return err == 0 ? x_pass(p, false, t, stream, why) : err;
 }
 
 /* Runs the 3D operator. */
@@ -418,11 +422,13 @@ static int run(struct bs_toeplitz_cuda *p, uint32_t coils, const float *maps, co
 			       "Toeplitz operator: %u coils in turns of %u read what they write",
 			       coils, p->turn);
 	for (uint32_t c = 0; c < coils && err == 0; c += p->turn) {
-		const uint32_t count = coils - c < p->turn ? coils - c : p->turn;
 		const size_t at = maps != NULL ? 0 : c * voxels;
+		const struct coils_turn t = { coils - c < p->turn ? coils - c : p->turn,
+					      maps != NULL ? (const float2 *)maps + c * voxels
+							   : NULL,
+					      (const float2 *)in + at, (float2 *)out + at, c > 0 };
 
-		err = run_turn(p, count, maps != NULL ? (const float2 *)maps + c * voxels : NULL,
-			       c > 0, (const float2 *)in + at, (float2 *)out + at, stream, why);
+		err = run_turn(p, &t, stream, why);
 	}
 	return err;
 }

@@ -27,17 +27,19 @@ INLINE void store_image(float *p, struct cx v, uint32_t width)
 	memcpy(p, part, (size_t)width * 8);
 }
 
-static void lines_in(const struct bs_line *l, const float *image, const float *map, size_t stride,
-		     uint32_t n, uint32_t width, float *to, const struct bs_toeplitz_work *w)
+static void lines_in(const struct bs_line *l, const float *image,
+		     const struct bs_toeplitz_lines *of, float *to,
+		     const struct bs_toeplitz_work *w)
 {
+	const uint32_t n = of->n;
 	uint32_t read = lines_read(l, n);
 	float *b = w->block[0];
 
 	for (uint32_t e = 0; e < n; e++, b += 2 * LANES) {
-		struct cx v = load_image(image + 2 * e * stride, width);
+		struct cx v = load_image(image + 2 * e * of->stride, of->width);
 
-		if (map != NULL) {
-			struct cx m = load_image(map + 2 * e * stride, width);
+		if (of->map != NULL) {
+			struct cx m = load_image(of->map + 2 * e * of->stride, of->width);
 
 			v = (struct cx){ v.re * m.re - v.im * m.im, v.re * m.im + v.im * m.re };
 		}
@@ -48,25 +50,26 @@ static void lines_in(const struct bs_line *l, const float *image, const float *m
 	lines_forward(l, w->block[0], to, w->block[1], n, l->size);
 }
 
-static void lines_out(const struct bs_line *l, const float *from, float *image, const float *map,
-		      bool onto, size_t stride, uint32_t n, uint32_t width,
+static void lines_out(const struct bs_line *l, const float *from, float *image,
+		      const struct bs_toeplitz_lines *of, bool onto,
 		      const struct bs_toeplitz_work *w)
 {
+	const uint32_t n = of->n;
 	const float *b = w->block[0];
 
 	lines_inverse(l, from, w->block[0], w->block[1], l->size, n);
 	for (uint32_t e = 0; e < n; e++, b += 2 * LANES) {
-		float *out = image + 2 * e * stride;
+		float *out = image + 2 * e * of->stride;
 		struct cx v = get(b, 0, 0);
 
-		if (map != NULL) {
-			struct cx m = load_image(map + 2 * e * stride, width);
+		if (of->map != NULL) {
+			struct cx m = load_image(of->map + 2 * e * of->stride, of->width);
 
 			v = (struct cx){ v.re * m.re + v.im * m.im, v.im * m.re - v.re * m.im };
 		}
 		if (onto)
-			v = add(v, load_image(out, width));
-		store_image(out, v, width);
+			v = add(v, load_image(out, of->width));
+		store_image(out, v, of->width);
 	}
 }
 
@@ -92,7 +95,7 @@ static void middle_out(const struct bs_line *l, const float *from, float *to, si
 }
 
 /* Transposes one square of a block, elements to lanes; the same again transposes it back. */
-INLINE void turn_square(const float *from, float *to)
+INLINE void transpose_square(const float *from, float *to)
 {
 	for (int part = 0; part < 2 * LANES; part += LANES) {
 		vf r[LANES];
@@ -116,7 +119,7 @@ static void cross(const struct bs_line *l, float *p, size_t step, uint32_t n, co
 	float *b = w->block[1];
 
 	for (uint32_t i = 0; i < squares; i++)
-		turn_square(p + i * step, a + (size_t)i * 2 * LANES * LANES);
+		transpose_square(p + i * step, a + (size_t)i * 2 * LANES * LANES);
 	if (read > squares * LANES)
 		memset(a + (size_t)squares * 2 * LANES * LANES, 0,
 		       (size_t)(read - squares * LANES) * 2 * LANES * 4);
@@ -129,7 +132,7 @@ static void cross(const struct bs_line *l, float *p, size_t step, uint32_t n, co
 	}
 	lines_inverse(l, b, a, w->block[2], l->size, n);
 	for (uint32_t i = 0; i < squares; i++)
-		turn_square(a + (size_t)i * 2 * LANES * LANES, p + i * step);
+		transpose_square(a + (size_t)i * 2 * LANES * LANES, p + i * step);
 }
 
 extern const struct bs_toeplitz_kernels BS_ISA_NAME(bs_toeplitz_kernels);

@@ -17,21 +17,25 @@ struct bs_toeplitz_work {
 	float *block[3];
 };
 
+/* Lines of an image, side by side, and of a map that they are multiplied by. */
+struct bs_toeplitz_lines {
+	const float *map;  /* NULL: there is none */
+	size_t stride;     /* complex values from one of a line's voxels to the next */
+	uint32_t n, width; /* voxels of a line; lines */
+};
+
 struct bs_toeplitz_kernels {
 	uint32_t lanes;
-	/*
-	 * Reads lines of the image (times map, unless NULL), pads and transforms them forward,
-	 * writes to `to`.
-	 */
-	void (*lines_in)(const struct bs_line *l, const float *image, const float *map,
-			 size_t stride, uint32_t n, uint32_t width, float *to,
+	/* Reads lines of the image, pads and transforms them forward, writes to `to`. */
+	void (*lines_in)(const struct bs_line *l, const float *image,
+			 const struct bs_toeplitz_lines *of, float *to,
 			 const struct bs_toeplitz_work *w);
 	/*
 	 * Transforms lines of `from` by the inverse, crops them, writes to the image (times conj
 	 * map); add: adds to the image.
 	 */
 	void (*lines_out)(const struct bs_line *l, const float *from, float *image,
-			  const float *map, bool add, size_t stride, uint32_t n, uint32_t width,
+			  const struct bs_toeplitz_lines *of, bool add,
 			  const struct bs_toeplitz_work *w);
 	/*
 	 * middle_in: as lines_in, from block to block; elements of `from` are stride floats apart.

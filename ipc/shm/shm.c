@@ -302,7 +302,7 @@ int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
 				       BS_STAGES * sizeof(struct bs_hist) &&
 			       BS_EVENT_TEXT <= BS_STAGES * sizeof(struct bs_hist),
 		       "before has room for each");
-	bs_stamp_open(&s->turn);
+	bs_stamp_open(&s->site_stamp);
 	permute(m->hist, hist, from, before);
 	permute(s->arm_bytes, sizeof(s->arm_bytes[0]), from, before);
 	permute(s->engine, sizeof(s->engine[0]), from, before);
@@ -323,7 +323,7 @@ int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
 	s->area = s->reload.next;
 	s->loaded_s = (int64_t)time(NULL);
 	atomic_fetch_add(&s->generation, 1);
-	bs_stamp_close(&s->turn);
+	bs_stamp_close(&s->site_stamp);
 	free(before);
 	free(site);
 	return 0;

@@ -53,13 +53,12 @@ struct bs_shared {
 	struct bs_pools pools;
 	/*
 	 * The supervisor changes the site, and generation with it, while no scan is open and every
-	 * worker is ready. `turn` is the site's stamp (core/memory/stamp.h): odd while the site
-	 * changes.
+	 * worker is ready. site_stamp is as core/memory/stamp.h has it: odd while the site changes.
 	 */
 	struct bs_site site;
 	struct bs_area area;
 	_Atomic uint64_t generation; /* number of the site in force, from 1 */
-	_Atomic uint32_t turn;
+	_Atomic uint32_t site_stamp;
 	int64_t loaded_s; /* when the site was loaded, s since 1970, UTC */
 	struct bs_reload reload;
 	int64_t started_ns;

@@ -57,7 +57,7 @@ static const char usage_text[] =
 	"                  tune, real (DATA= as of make test), arm, multi (GPU), log, seal,\n"
 	"                  service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
-	"                  LAG_FRAMES=3000 WAIT=block|poll by the environment),\n"
+	"                  LAG_FRAMES=3000 WARM=100 WAIT=block|poll by the environment),\n"
 	"                  beside, sealed, signed, prepared, previews (PREVIEW=8\n"
 	"                  METHOD=gridding|ls),\n"
 	"                  second (SHARE=PERCENT, under CUDA MPS) (the same, but LOGS)\n"

@@ -314,11 +314,12 @@ static int arm_sense(struct sense_job *j, const struct bs_traj *traj, const floa
 	if (rc == 0)
 		rc = bs_arena_open(arena, need.total_bytes, why);
 	if (rc == 0)
-		rc = bs_nufft_plan(&j->nufft, &n, traj->k, NULL, arena, team, "", why);
+		rc = bs_nufft_plan(&j->nufft, &n, traj->k, NULL, arena, team, why);
 	if (rc == 0)
-		rc = bs_q_make(q, &qs, traj->k, NULL, team, NULL, NULL, why);
+		rc = bs_q_make(q, &qs, traj->k, NULL, &(struct bs_q_making){ .team = team }, why);
 	if (rc == 0)
-		rc = bs_ls_plan(&j->ls, &s, q, maps, NULL, arena, team, why);
+		rc = bs_ls_plan(&j->ls, &s, q, maps, NULL,
+				&(struct bs_arm_env){ .arena = arena, .team = team }, why);
 	free(q);
 	return rc;
 }

@@ -208,7 +208,7 @@ static int run_coils(struct bs_bench *b, enum bs_bench_shape shape, const float 
 	if (rc == 0)
 		rc = bs_arena_open(&arena, need.total_bytes, why);
 	if (rc == 0)
-		rc = bs_nufft_plan(&j.plan, &j.spec, k, NULL, &arena, team, "", why);
+		rc = bs_nufft_plan(&j.plan, &j.spec, k, NULL, &arena, team, why);
 	for (j.forward = 0; rc == 0 && j.forward < 2; j.forward++) {
 		row_name(name, shape, coils, j.forward);
 		if (bs_bench_wanted(b, name))

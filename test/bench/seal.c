@@ -119,7 +119,7 @@ static int keyless(struct bs_seal_keys *service, const struct bs_seal_keys *clie
 		return 1;
 	(void)close(fd);
 	(void)snprintf(url, sizeof(url), "tcp://127.0.0.1:%u", ntohs(at.sin_port));
-	if (bs_gate_open_by(&g, url, 4096, &spec, &why) != 0) {
+	if (bs_gate_open(&g, url, 4096, &spec, &why) != 0) {
 		(void)fprintf(stderr, "bench seal: %s\n", why.text);
 		return 1;
 	}

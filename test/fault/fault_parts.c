@@ -36,6 +36,8 @@
 #include "test/support/plan/planned.h"
 #include "test/support/crowd.h"
 
+static const struct bs_gate_spec plain;
+
 #define MOST 2000 /* calls of a group in a part */
 
 static char dir[] = "/tmp/boreside-parts-XXXXXX";
@@ -122,7 +124,7 @@ static bool served(struct bs_gate *g, const char *url)
 static int gate_at(const char *url, struct bs_fail *why)
 {
 	struct bs_gate g;
-	int rc = bs_gate_open(&g, url, 4096, why);
+	int rc = bs_gate_open(&g, url, 4096, &plain, why);
 
 	if (rc == 0) {
 		if (!served(&g, url))

@@ -105,8 +105,7 @@ static int open_gridding(struct bs_trial *t, struct bs_fail *why)
 	if (rc == 0)
 		rc = bs_arena_open(&t->arena, need.total_bytes, why);
 	if (rc == 0)
-		rc = bs_nufft_plan(&t->nufft, &spec, t->traj.k, t->weight, &t->arena, t->team, "",
-				   why);
+		rc = bs_nufft_plan(&t->nufft, &spec, t->traj.k, t->weight, &t->arena, t->team, why);
 	return rc;
 }
 

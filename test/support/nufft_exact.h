@@ -65,7 +65,7 @@ static inline int open_plan(struct bench *b, const struct bs_nufft_spec *s, cons
 	if (rc == 0)
 		rc = bs_arena_open(&b->arena, need.total_bytes, &why);
 	if (rc == 0)
-		rc = bs_nufft_plan(&b->plan, s, k, weight, &b->arena, t, "", &why);
+		rc = bs_nufft_plan(&b->plan, s, k, weight, &b->arena, t, &why);
 	if (rc != 0)
 		printf("# %s\n", why.text);
 	else if (b->arena.used != need.total_bytes)

@@ -170,7 +170,8 @@ static void check_q(const struct shape *s)
 	fill_k(k, s->samples * s->dims, &seed);
 	for (uint64_t m = 0; m < s->samples; m++)
 		w[m] = (float)check_uniform(&seed);
-	CHECK(bs_q_make(want, &q, k, w, team, NULL, NULL, &why) == 0, "host Q %s", why.text);
+	CHECK(bs_q_make(want, &q, k, w, &(struct bs_q_making){ .team = team }, &why) == 0,
+	      "host Q %s", why.text);
 	if (device_sum(&e, k, w, NULL, got, n, 2) == 0) {
 		double error = check_rel(got, want, n);
 

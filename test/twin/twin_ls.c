@@ -99,7 +99,7 @@ static void host_image(const struct scan *s, const float *data, float *image)
 	float *q = malloc(bs_q_size(&qs) * 8);
 
 	host_fhd(s, data, images);
-	int rc = bs_q_make(q, &qs, s->traj.k, NULL, team, NULL, NULL, &why);
+	int rc = bs_q_make(q, &qs, s->traj.k, NULL, &(struct bs_q_making){ .team = team }, &why);
 
 	if (rc == 0)
 		rc = bs_toeplitz_need(&ts, &need, &why);

@@ -320,7 +320,8 @@ static void make_data(void)
 	fill_k(k, SAMPLES * 3, &seed);
 	fill_random(maps, VOXELS * COILS * 2, &seed);
 	fill_random(b, VOXELS * 2, &seed);
-	CHECK(bs_q_make(q, &spec, k, NULL, team, NULL, NULL, &why) == 0, "Q %s", why.text);
+	CHECK(bs_q_make(q, &spec, k, NULL, &(struct bs_q_making){ .team = team }, &why) == 0,
+	      "Q %s", why.text);
 	free(k);
 }
 

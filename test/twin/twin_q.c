@@ -150,7 +150,7 @@ static void check_shape(const struct shape *s)
 		CHECK(memcmp(at[0], at[1], n * 4) == 0, "%s: the same bytes again", s->name);
 		check_places(s, &q, at[0]);
 		check_direct(s, &q, k, weight, at[0]);
-		rc = bs_q_make(at[2], &q, k, weight, team, NULL, NULL, &why);
+		rc = bs_q_make(at[2], &q, k, weight, &(struct bs_q_making){ .team = team }, &why);
 		const double off = rc == 0 ? check_rel(at[0], at[2], n) : 1.0;
 
 		CHECK(off <= 2.0 * fmax(s->accuracy, FLOOR), "%s: within %.1e of the host's %s",
@@ -196,7 +196,9 @@ static void check_full(void)
 	CHECK(rc == BS_ERR_NOMEM && strstr(why.text, "full (Q) needs") != NULL,
 	      "a device without room: %s", why.text);
 	rc = bs_lsq_cuda_q(&got, &p, &tables, team, "", NULL, &why);
-	CHECK(rc == 0 && bs_q_make(host, &spec, k, NULL, team, NULL, NULL, &why) == 0 &&
+	CHECK(rc == 0 &&
+		      bs_q_make(host, &spec, k, NULL, &(struct bs_q_making){ .team = team },
+				&why) == 0 &&
 		      memcmp(got, host, n * 4) == 0,
 	      "Q is then the host's %s", rc != 0 ? why.text : "");
 	free(got);

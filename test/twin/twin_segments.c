@@ -126,7 +126,8 @@ static int open_twin(struct twin *t, const struct bs_segments_spec *s, float mos
 	if (rc == 0)
 		rc = bs_arena_open(&t->arena, need.total_bytes, why);
 	if (rc == 0)
-		rc = bs_segments_plan(&t->host, s, t->k, t->weight, t->hz, &t->arena, team, "",
+		rc = bs_segments_plan(&t->host, s, t->k, t->weight, t->hz,
+				      &(struct bs_arm_env){ .arena = &t->arena, .team = team },
 				      why);
 	if (rc == 0)
 		rc = bs_segments_cuda_need(s, &device, why);

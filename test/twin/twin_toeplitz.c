@@ -46,7 +46,7 @@ static void make_problem(struct problem *p, uint32_t dims, uint32_t x, uint32_t 
 	fill_k(k, SAMPLES * 3, &seed);
 	fill_random(p->in, p->voxels * coils * 2, &seed);
 	fill_random(p->maps, p->voxels * coils * 2, &seed);
-	int rc = bs_q_make(p->q, &q, k, NULL, team, NULL, NULL, &why);
+	int rc = bs_q_make(p->q, &q, k, NULL, &(struct bs_q_making){ .team = team }, &why);
 
 	if (rc == 0)
 		rc = bs_toeplitz_need(&p->spec, &need, &why);

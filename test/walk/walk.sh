@@ -5,8 +5,8 @@
 #
 # A radial protocol of 64^2, 4 coils, one thread, no log, no archive, no viewers; images as DICOM
 # files. In the middle of a scan, below ingest's bs_ingest_receive, recon's take_entry, emit's
-# take_entry and turn (taker.c): the files of the tables' rows, all of them and no others, and in
-# each the functions that its row names.
+# take_entry and advance_taker (taker.c): the files of the tables' rows, all of them and no others,
+# and in each the functions that its row names.
 set -u
 . "$(dirname "$0")/../support/await.bash"
 root=$PWD

@@ -163,8 +163,8 @@ static void read_ends(struct look *l, uint32_t i, struct ends *e)
 }
 
 /* Judges how one segment follows the one before. */
-static void judge_turn(struct look *l, const char *path, uint32_t i, const struct ends *was,
-		       const struct ends *e)
+static void judge_succession(struct look *l, const char *path, uint32_t i, const struct ends *was,
+			     const struct ends *e)
 {
 	const struct bs_log_head *first = &l->out->begins;
 	const struct bs_log_head *h = &e->head;
@@ -203,7 +203,7 @@ static void judge_segments(struct look *l)
 			continue;
 		if (l->out->begins.id == 0)
 			l->out->begins = e.head;
-		judge_turn(l, bs_log_path(l->r, i), i, &was, &e);
+		judge_succession(l, bs_log_path(l->r, i), i, &was, &e);
 		was = e;
 	}
 	l->out->early = was.sealed && was.seal.early;

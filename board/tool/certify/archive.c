@@ -14,7 +14,7 @@
 #include "core/thread/clock.h"
 #include "ipc/collector.h"
 
-#define TURN_NS  INT64_C(50000000)
+#define WAIT_NS  INT64_C(50000000)
 #define OVERHEAD (64u << 10) /* bytes, more than envelope, header and attributes of an image */
 
 #define COLUMNS BS_SPREAD_SENT /* number of latencies kept for each image, in their order */
@@ -307,7 +307,7 @@ static void *receive(void *arg)
 		size_t len;
 
 		if (bs_endpoint_take(&g->archive, &msg, &len, NULL) != 0) {
-			(void)bs_endpoint_wait(&fd, 1, bs_now_ns() + TURN_NS, NULL);
+			(void)bs_endpoint_wait(&fd, 1, bs_now_ns() + WAIT_NS, NULL);
 			continue;
 		}
 		int64_t now = bs_now_ns();

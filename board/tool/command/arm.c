@@ -35,8 +35,7 @@ static const struct bs_option options[] = {
 
 /* Makes Q where it will be used: the GPU's rounding differs from the host's. */
 static int get_q(float **q, bool gpu, const struct bs_protocol *p, const struct bs_tables *tables,
-		 struct bs_team *team, const char *cache_dir, enum bs_qcache_from *from,
-		 struct bs_fail *why)
+		 struct bs_q_making *how, struct bs_fail *why)
 {
 	struct bs_progress progress;
 	float *weight = NULL;
@@ -44,15 +43,16 @@ static int get_q(float **q, bool gpu, const struct bs_protocol *p, const struct 
 
 #if BS_GPU
 	if (gpu)
-		return bs_lsq_cuda_q(q, p, tables, team, cache_dir, from, why);
+		return bs_lsq_cuda_q(q, p, tables, how->team, how->cache_dir, how->from, why);
 #else
 	(void)gpu; /* this build has no engine on a GPU */
 #endif
-	rc = bs_lsq_weights(&weight, p, tables, team, why);
+	rc = bs_lsq_weights(&weight, p, tables, how->team, why);
 	bs_progress_begin(&progress, p->name, BS_PROGRESS_WHOLE, "");
+	how->progress = bs_progress_part;
+	how->arg = &progress;
 	if (rc == 0)
-		rc = bs_lsq_q(q, p, tables, weight, team, cache_dir, bs_progress_part, &progress,
-			      from, why);
+		rc = bs_lsq_q(q, p, tables, weight, how, why);
 	bs_progress_end(&progress);
 	free(weight);
 	return rc;
@@ -64,13 +64,14 @@ static int arm(const struct bs_site *site, const struct bs_protocol *p,
 	const bool gpu = bs_plan_on_gpu(engine->place);
 	const int64_t start_ns = bs_now_ns();
 	enum bs_qcache_from from = BS_QCACHE_COMPUTED;
+	struct bs_q_making how = { .team = team, .cache_dir = site->cache_dir, .from = &from };
 	struct bs_loaded loaded;
 	float *q = NULL;
 	int rc = bs_tables_load(&loaded, p, why);
 
 	if (rc != 0)
 		return rc;
-	rc = get_q(&q, gpu, p, &loaded.tables, team, site->cache_dir, &from, why);
+	rc = get_q(&q, gpu, p, &loaded.tables, &how, why);
 	if (rc == 0 && from == BS_QCACHE_NOT_KEPT)
 		rc = bs_fail(why, BS_ERR_IO, "Q was computed, and cannot be kept in %s",
 			     site->cache_dir);

@@ -121,7 +121,7 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_SIZES, 0, "recon", "X,Y[,Z]", AT(recon),
 	  .help = "reconSpace's matrix, of the same field of view (the matrix)", .min = 1,
 	  .max = 65535 },
-	{ BS_OPTION_REAL, 0, "coil-turn", "DEG", AT(scan.coil_turn_deg),
+	{ BS_OPTION_REAL, 0, "coil-turn", "DEG", AT(scan.coil_angle_deg),
 	  .help = "the coils turn about z by so much from slice to slice, which then have "
 		  "sensitivities of their own (0)",
 	  .min = -360, .max = 360 },
@@ -137,7 +137,7 @@ static const struct bs_option options[] = {
 	  .help = "radial2d: the gradients' delays in samples; the nominal trajectory is recorded",
 	  .read = bs_phantom_read_three },
 	{ BS_OPTION_GROUP, .help = "where the slices lie:", .to = AT(scan.pose.given) },
-	{ BS_OPTION_OWN, 0, "oblique", "A,B", AT(scan.pose.turn_deg),
+	{ BS_OPTION_OWN, 0, "oblique", "A,B", AT(scan.pose.angle_deg),
 	  .help = "turned by A degrees about x, then by B about z (0,0)",
 	  .read = bs_phantom_read_two },
 	{ BS_OPTION_OWN, 0, "position-mm", "X,Y,Z", AT(scan.pose.position_mm),

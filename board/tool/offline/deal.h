@@ -26,7 +26,7 @@ struct bs_dealt {
 /* Lists a folder's *count recordings; list is to be freed. BS_ERR_IO, BS_ERR_NOMEM;
  * BS_ERR_FORMAT: no recording. */
 int bs_deal_list(const char *folder, struct bs_dealt **list, size_t *count, struct bs_fail *why);
-/* Makes FOLDER/STEM, and turns FOLDER/NAME, which was given, into FOLDER/STEM/NAME. */
+/* Makes FOLDER/STEM; writes FOLDER/STEM/NAME to out, of FOLDER/NAME, which was given. */
 int bs_deal_place(char *out, size_t cap, const char *given, const char *stem, struct bs_fail *why);
 /* Shares recording i of n. False: this rank has nothing of it; else it is one of several parts. */
 bool bs_deal_share(size_t i, size_t n, uint32_t rank, uint32_t size, uint32_t *part,

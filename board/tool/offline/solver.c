@@ -31,7 +31,8 @@ static int open_ls(struct bs_solver *s, const struct bs_tables *tables, const fl
 	if (rc == 0)
 		rc = bs_arena_open(&s->arena[1], need.total_bytes, why);
 	if (rc == 0)
-		rc = bs_ls_plan(&s->ls, &spec, q, tables->maps, tables->w, &s->arena[1], team, why);
+		rc = bs_ls_plan(&s->ls, &spec, q, tables->maps, tables->w,
+				&(struct bs_arm_env){ .arena = &s->arena[1], .team = team }, why);
 	return rc;
 }
 
@@ -55,7 +56,7 @@ int bs_solver_open(struct bs_solver *s, const struct bs_protocol *p, const struc
 	s->encoder.whole = true;
 	s->voxels = (size_t)bs_protocol_voxels(p);
 	s->samples = (size_t)bs_protocol_samples(p);
-	rc = bs_lsq_q(&q, p, tables, tables->weight, team, "", NULL, NULL, NULL, why);
+	rc = bs_lsq_q(&q, p, tables, tables->weight, &(struct bs_q_making){ .team = team }, why);
 	s->q_s = (double)(bs_now_ns() - start) * 1e-9;
 	if (rc == 0)
 		rc = open_ls(s, tables, q, team, why);

@@ -16,21 +16,21 @@
 static void stand(double at[3], uint32_t coil, uint32_t coils, uint32_t dims, double radians)
 {
 	double up = dims > 2 ? (2.0 * coil + 1.0) / coils - 1.0 : 0.0;
-	double turn = 2.0 * PI * (dims > 2 ? coil * GOLDEN : (double)coil / coils) + radians;
+	double angle = 2.0 * PI * (dims > 2 ? coil * GOLDEN : (double)coil / coils) + radians;
 
-	at[0] = sqrt(1.0 - up * up) * cos(turn);
-	at[1] = sqrt(1.0 - up * up) * sin(turn);
+	at[0] = sqrt(1.0 - up * up) * cos(angle);
+	at[1] = sqrt(1.0 - up * up) * sin(angle);
 	at[2] = up;
 }
 
 int bs_coils_make(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
 		  struct bs_fail *why)
 {
-	return bs_coils_turned(c, coils, dims, matrix, 0.0, why);
+	return bs_coils_rotated(c, coils, dims, matrix, 0.0, why);
 }
 
-int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
-		    double radians, struct bs_fail *why)
+int bs_coils_rotated(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
+		     double radians, struct bs_fail *why)
 {
 	memset(c, 0, sizeof(*c));
 	if (!coils || coils > BS_COILS_MAX || dims < 2 || dims > 3)
@@ -51,7 +51,7 @@ int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uin
 		stand(at, i, coils, dims, radians);
 		for (uint32_t t = 0; t < c->terms; t++) {
 			double height = coils == 1 ? 1.0 : 1.0 / (1.0 + dims);
-			double turn = phase;
+			double angle = phase;
 
 			if (t) {
 				/*
@@ -61,15 +61,15 @@ int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uin
 				uint32_t d = (t - 1) / 2;
 
 				height *= 0.5;
-				turn -= 2.0 * PI * c->f[t][d] * at[d] * c->matrix[d] / 2.0;
+				angle -= 2.0 * PI * c->f[t][d] * at[d] * c->matrix[d] / 2.0;
 				/*
 				 * the halves are unequal, which gives a phase that varies across
 				 * the field
 				 */
 				height *= t % 2 ? 1.0 + 0.3 * at[d] : 1.0 - 0.3 * at[d];
 			}
-			c->a[i][t][0] = height * cos(turn);
-			c->a[i][t][1] = height * sin(turn);
+			c->a[i][t][0] = height * cos(angle);
+			c->a[i][t][1] = height * sin(angle);
 		}
 	}
 	return 0;
@@ -83,10 +83,10 @@ static void harmonic(int m, double at, double w[2])
 {
 	static const double height[3] = { 0.375, 0.25, 0.0625 };
 	const double unequal = m == 0 ? 1.0 : m > 0 ? 1.0 + 0.3 * at : 1.0 - 0.3 * at;
-	const double turn = -2.0 * PI * m / NARROW * at / 2.0;
+	const double angle = -2.0 * PI * m / NARROW * at / 2.0;
 
-	w[0] = height[abs(m)] * unequal * cos(turn);
-	w[1] = height[abs(m)] * unequal * sin(turn);
+	w[0] = height[abs(m)] * unequal * cos(angle);
+	w[1] = height[abs(m)] * unequal * sin(angle);
 }
 
 int bs_coils_cut(struct bs_coils *c, uint32_t coils, const uint32_t matrix[3], double up,
@@ -124,12 +124,12 @@ void bs_coils_at(const struct bs_coils *c, uint32_t coil, const double x[3], dou
 {
 	out[0] = out[1] = 0.0;
 	for (uint32_t t = 0; t < c->terms; t++) {
-		double turn = 0.0;
+		double angle = 0.0;
 
 		for (uint32_t d = 0; d < c->dims; d++)
-			turn += 2.0 * PI * c->f[t][d] * x[d]; /* NOLINT: dims is 2 or 3 */
-		out[0] += c->a[coil][t][0] * cos(turn) - c->a[coil][t][1] * sin(turn);
-		out[1] += c->a[coil][t][0] * sin(turn) + c->a[coil][t][1] * cos(turn);
+			angle += 2.0 * PI * c->f[t][d] * x[d]; /* NOLINT: dims is 2 or 3 */
+		out[0] += c->a[coil][t][0] * cos(angle) - c->a[coil][t][1] * sin(angle);
+		out[1] += c->a[coil][t][0] * sin(angle) + c->a[coil][t][1] * cos(angle);
 	}
 }
 

@@ -6,7 +6,7 @@
  * with a sensitivity is then a sum of shifts in k-space: d_c(k) = sum_t a_ct rho^(k - f_ct).
  * Coils stand on a ring in 2D, on a sphere in 3D (golden spiral); |s| runs from about 1 beside the
  * coil to 0 in the farthest corner. One coil alone is uniform: s = 1.
- * turned: makes coils whose ring or sphere is rotated about z, as it is seen from slice to slice.
+ * rotated: makes coils whose ring or sphere is rotated about z, as it is seen from slice to slice.
  * cut: makes the sensitivities that coils on a sphere have in a slice, up along z (phantom units):
  * each is a product of ((1 + cos) / 2)^2 along three axes, with a period of two fields of view, so
  * that many coils tell many places apart.
@@ -32,8 +32,8 @@ struct bs_coils {
 
 int bs_coils_make(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
 		  struct bs_fail *why);
-int bs_coils_turned(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
-		    double radians, struct bs_fail *why);
+int bs_coils_rotated(struct bs_coils *c, uint32_t coils, uint32_t dims, const uint32_t matrix[3],
+		     double radians, struct bs_fail *why);
 int bs_coils_cut(struct bs_coils *c, uint32_t coils, const uint32_t matrix[3], double up,
 		 struct bs_fail *why);
 /* The sensitivity of one coil at x (voxels, the center is 0). */

@@ -127,7 +127,7 @@ static void times(double a[2], const double b[2])
 }
 
 /* Computes exp(-i 2 pi k n) for every n of each axis: [x], [y], [z] complex. */
-static void turn_axes(const struct bs_field_object *o, const float *k, double *to)
+static void phase_axes(const struct bs_field_object *o, const float *k, double *to)
 {
 	for (uint32_t d = 0; d < 3; d++)
 		for (uint32_t i = 0; i < o->matrix[d]; i++, to += 2)
@@ -150,7 +150,7 @@ void bs_field_sample(const struct bs_field_object *o, const float *k, double t0_
 		unit_phase(step + 2 * i, -o->spot[i].hz * dwell_s);
 	}
 	for (uint32_t s = 0; s < samples; s++, k += o->dims) {
-		turn_axes(o, k, along);
+		phase_axes(o, k, along);
 		memset(sum, 0, (size_t)2 * o->coils * sizeof(*sum));
 		for (size_t i = 0; i < o->count; i++) {
 			const struct spot *p = &o->spot[i];

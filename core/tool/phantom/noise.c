@@ -23,10 +23,10 @@ int bs_coil_noise_make(struct bs_coil_noise *n, uint32_t coils, double spread, d
 	n->correlation = correlation;
 	bs_random_seed(&random, seed);
 	for (uint32_t c = 0; c < coils; c++) {
-		double turn = 2.0 * PI * bs_random_uniform(&random);
+		double phase = 2.0 * PI * bs_random_uniform(&random);
 
-		n->turn[c][0] = cos(turn);
-		n->turn[c][1] = sin(turn);
+		n->unit[c][0] = cos(phase);
+		n->unit[c][1] = sin(phase);
 		n->deviation[c] = coils > 1 ? pow(spread, (double)c / (coils - 1)) : 1.0;
 		square += n->deviation[c] * n->deviation[c] / coils;
 	}
@@ -56,8 +56,8 @@ void bs_coil_noise_covariance(const struct bs_coil_noise *n, double power, float
 			psi[2 * (i + n->coils * j)] = psi[2 * (j + n->coils * i)] = (float)re;
 			psi[2 * (j + n->coils * i) + 1] = (float)-im;
 			psi[2 * (i + n->coils * j) + 1] = (float)im;
-			z[0] = n->correlation * (kept * n->turn[next][0] - z[1] * n->turn[next][1]);
-			z[1] = n->correlation * (kept * n->turn[next][1] + z[1] * n->turn[next][0]);
+			z[0] = n->correlation * (kept * n->unit[next][0] - z[1] * n->unit[next][1]);
+			z[1] = n->correlation * (kept * n->unit[next][1] + z[1] * n->unit[next][0]);
 		}
 	}
 }
@@ -76,8 +76,8 @@ void bs_coil_noise_add(const struct bs_coil_noise *n, struct bs_random *random, 
 
 			bs_random_normal(random, z);
 			if (c > 0) {
-				double re = u[0] * n->turn[c][0] - u[1] * n->turn[c][1];
-				double im = u[0] * n->turn[c][1] + u[1] * n->turn[c][0];
+				double re = u[0] * n->unit[c][0] - u[1] * n->unit[c][1];
+				double im = u[0] * n->unit[c][1] + u[1] * n->unit[c][0];
 
 				z[0] = n->correlation * re + own * z[0];
 				z[1] = n->correlation * im + own * z[1];

@@ -25,7 +25,7 @@ struct bs_coil_noise {
 	double correlation; /* magnitude of the correlation of neighbors */
 	double deviation[BS_COILS_MAX];
 	/* cosine and sine of the correlation's phase between coils c and c-1 */
-	double turn[BS_COILS_MAX][2];
+	double unit[BS_COILS_MAX][2];
 };
 
 /* Makes the correlation of coils. spread: 1 to 1000; correlation: 0 to 0.99. */

@@ -92,7 +92,7 @@ static void place_points(struct bs_phantom *ph, uint32_t slices, double z, uint3
 	ph->beating = ph->parts;
 }
 
-static struct bs_ellipsoid turned(const struct shape *s, uint32_t contrast, double scale)
+static struct bs_ellipsoid placed(const struct shape *s, uint32_t contrast, double scale)
 {
 	struct bs_ellipsoid e = { .intensity = s->intensity[contrast] };
 
@@ -153,7 +153,7 @@ int bs_phantom_of(struct bs_phantom *ph, enum bs_phantom_object object, uint32_t
 		}
 		if (i == BEATING)
 			ph->beating = ph->parts;
-		ph->part[ph->parts++] = turned(&shapes[i], contrast, scale);
+		ph->part[ph->parts++] = placed(&shapes[i], contrast, scale);
 	}
 	if (ph->beating == 0) /* part 0 is the skull, or the body */
 		ph->beating = ph->parts;
@@ -198,16 +198,16 @@ void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double o
 		double u = e->axis[0] * (e->cosine * p[0] + e->sine * p[1]);
 		double v = e->axis[1] * (e->cosine * p[1] - e->sine * p[0]);
 		double w = e->axis[2] * p[2];
-		double turn = 2.0 * PI *
-			      (p[0] * e->center[0] + p[1] * e->center[1] + p[2] * e->center[2]);
+		double angle = 2.0 * PI *
+			       (p[0] * e->center[0] + p[1] * e->center[1] + p[2] * e->center[2]);
 		double size = unit * e->intensity * e->axis[0] * e->axis[1];
 		double q2 = u * u + v * v + (ph->dims > 2 ? w * w : 0.0);
 		double a = size * (ph->dims > 2 ? e->axis[2] : 1.0);
 
 		a *= e->soft ? exp(-PI * q2) : ph->dims == 2 ? disk(sqrt(q2)) : ball(sqrt(q2));
 
-		out[0] += a * cos(turn);
-		out[1] -= a * sin(turn);
+		out[0] += a * cos(angle);
+		out[1] -= a * sin(angle);
 	}
 }
 

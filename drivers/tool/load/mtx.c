@@ -188,7 +188,7 @@ static int read_entries(struct reader *r, struct bs_csr *m, struct bs_fail *why)
 	if (e != m->entries)
 		return refuse(r, why, "the file ends after %llu of %llu entries",
 			      (unsigned long long)e, (unsigned long long)m->entries);
-	for (uint64_t i = 0; i < m->rows; i++) /* turns the rows' counts into their starts */
+	for (uint64_t i = 0; i < m->rows; i++) /* the rows' starts, of their counts */
 		m->start[i + 1] += m->start[i];
 	return 0;
 }

@@ -154,8 +154,8 @@ static void set_pose(const struct bs_phantom_scan *scan, struct bs_mrd_acq *h, u
 {
 	const struct bs_protocol *p = scan->protocol;
 	const struct bs_phantom_pose *pose = &scan->pose;
-	double a = pose->turn_deg[0] * M_PI / 180.0;
-	double b = pose->turn_deg[1] * M_PI / 180.0;
+	double a = pose->angle_deg[0] * M_PI / 180.0;
+	double b = pose->angle_deg[1] * M_PI / 180.0;
 	double off = ((double)slice - (p->slices - 1) / 2.0) * spacing_mm(scan);
 	const double read[3] = { cos(b), sin(b), 0.0 };
 	const double phase[3] = { -cos(a) * sin(b), cos(a) * cos(b), sin(a) };

@@ -84,7 +84,7 @@ static int check_physics(const struct bs_phantom_scan *s, struct bs_fail *why)
 	if (s->paths != NULL && s->plan.like_scanner)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "phantom: paths that go on are those of plain scans");
-	if (s->coil_sphere && (p->dims != 2 || s->coil_turn_deg != 0.0))
+	if (s->coil_sphere && (p->dims != 2 || s->coil_angle_deg != 0.0))
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "phantom: coils on a sphere around 2D slices do not turn");
 	if (s->plan.epi && !s->plan.like_scanner)
@@ -214,28 +214,28 @@ static int put_xml(struct run *r, struct bs_fail *why)
 }
 
 /* Returns the phase of a line in radians, by drift, its direction and its band. */
-static double turn_of(const struct run *r, const struct bs_scanline *line, uint32_t band)
+static double phase_of(const struct run *r, const struct bs_scanline *line, uint32_t band)
 {
 	const uint32_t lines = r->scan.plan.lines[0];
-	double turn = r->scan.drift * line->navigator;
+	double phase = r->scan.drift * line->navigator;
 
 	if (r->scan.plan.epi && line->reversed)
-		turn += r->scan.epi_phase + r->scan.epi_drift * line->repetition;
-	if (line->turned)
-		turn += 2.0 * M_PI * band / bs_scanplan_shift(&r->scan.plan) *
-			((double)(line->row % lines) - lines / 2);
-	return turn;
+		phase += r->scan.epi_phase + r->scan.epi_drift * line->repetition;
+	if (line->phased)
+		phase += 2.0 * M_PI * band / bs_scanplan_shift(&r->scan.plan) *
+			 ((double)(line->row % lines) - lines / 2);
+	return phase;
 }
 
 /* Adds a slice to the readout: [coil][sample], samples of a line from first on. */
-static void add_slice(struct run *r, const struct bs_scanline *line, uint32_t slice, double turn,
+static void add_slice(struct run *r, const struct bs_scanline *line, uint32_t slice, double phase,
 		      uint32_t first, uint32_t n)
 {
 	uint32_t samples = r->p->samples;
 	const float *from =
 		bs_phantom_source_row(r->source, slice, line->contrast, line->row, line->reversed);
-	double re = cos(turn);
-	double im = sin(turn);
+	double re = cos(phase);
+	double im = sin(phase);
 	double scale = line->kind == BS_SCANLINE_DUMMY ? 3.0 : 1.0;
 
 	for (uint32_t c = 0; c < r->p->coils; c++)
@@ -256,7 +256,7 @@ static void add_line(struct run *r, const struct bs_scanline *line, uint32_t fir
 	const uint32_t groups = bands > 1 ? r->p->slices / bands : r->p->slices;
 
 	for (uint32_t slice = line->slice; slice < r->p->slices; slice += groups) {
-		add_slice(r, line, slice, turn_of(r, line, slice / groups), first, n);
+		add_slice(r, line, slice, phase_of(r, line, slice / groups), first, n);
 		if (!line->folded)
 			break;
 	}

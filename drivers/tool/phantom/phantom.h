@@ -17,13 +17,13 @@
  *
  * As a scanner sends it, a dummy is the center line, three times as bright: it stands out in an
  * image that uses it. A navigator is the middle of the center line; it and the lines up to the next
- * one are turned by exp(i drift n), n its number from 0.
+ * one are multiplied by exp(i drift n), n its number from 0.
  *
  * EPI: the lines that run backwards are d(kx + epi_shift/Ex, ky) exp(i (epi_phase + r epi_drift)),
  * d what the others sample, r the repetition. Delays: spokes are sampled at
- * k + [Sx Sxy; Sxy Sy] dk, dk the step between two samples, and carry k. A field turns each
- * sample's voxels by exp(-i 2 pi f t), t = TE + the time from the sample at the center of k-space
- * (on a grid) or from the first one.
+ * k + [Sx Sxy; Sxy Sy] dk, dk the step between two samples, and carry k. A field
+ * multiplies each sample's voxels by exp(-i 2 pi f t), t = TE + the time from the sample at the
+ * center of k-space (on a grid) or from the first one.
  *
  * With paths each repetition is sampled along its own, which its readouts carry: plain scans alone.
  *
@@ -47,7 +47,7 @@
 /* Place of the slices along the scanner's axes (mm, MRD's patient coordinates). */
 struct bs_phantom_pose {
 	bool given;
-	double turn_deg[2];    /* turn of all slices: about x, then about z */
+	double angle_deg[2];   /* rotation of all slices: about x, then about z */
 	double position_mm[3]; /* center of all slices */
 	double spacing_mm;     /* distance between slices; 0: their thickness */
 };
@@ -92,8 +92,8 @@ struct bs_phantom_scan {
 	/* Measurements that the header points to, for maps and for a field map; NULL: none. */
 	const char *maps_scan, *field_scan;
 	bool coil_sphere; /* coils around all slices, not around each */
-	/* turn of the coils from slice to slice; 0: all slices have the same sensitivities */
-	double coil_turn_deg;
+	/* rotation of the coils from slice to slice; 0: all slices have the same sensitivities */
+	double coil_angle_deg;
 	double te_ms[BS_PHANTOM_CONTRASTS]; /* echo times; 0: not in the header */
 	double field_hz;                    /* largest field (core/tool/phantom/field.h); 0: none */
 	bool delayed;

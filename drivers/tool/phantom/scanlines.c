@@ -214,8 +214,8 @@ static void pace(struct bs_scanlines *l, uint32_t lines)
 	l->tr_us = l->plan.epi && train_us > l->plan.tr_us ? train_us : l->plan.tr_us;
 }
 
-/* Turns the order of a train's lines round, where the plan says so. */
-static void turn_round(struct bs_scanlines *l)
+/* Reverses the order of a train's lines, where the plan says so. */
+static void reverse_train(struct bs_scanlines *l)
 {
 	for (uint32_t i = 0; l->plan.epi && l->plan.falling && i < l->count / 2; i++) {
 		const struct entry e = l->entry[i];
@@ -239,15 +239,15 @@ static void list_reference(struct bs_scanlines *l)
 			l->entry[l->count++] =
 				(struct entry){ .row = line,
 						.flags = flagged ? BS_MRD_IS_CALIBRATION : 0 };
-	turn_round(l);
+	reverse_train(l);
 }
 
 /* Lists the lines of a frame of this repetition. */
 static void list_frame(struct bs_scanlines *l, uint32_t repetition)
 {
 	const struct bs_scanplan *p = &l->plan;
-	bool turns = p->calibration == BS_CALIBRATION_INTERLEAVED;
-	bool embedded = turns || p->calibration == BS_CALIBRATION_EMBEDDED;
+	bool shifts = p->calibration == BS_CALIBRATION_INTERLEAVED;
+	bool embedded = shifts || p->calibration == BS_CALIBRATION_EMBEDDED;
 
 	l->count = 0;
 	if (!p->like_scanner) {
@@ -257,7 +257,7 @@ static void list_frame(struct bs_scanlines *l, uint32_t repetition)
 	}
 	for (uint32_t part = l->first[1]; part < l->end[1]; part++)
 		for (uint32_t line = l->first[0]; line < l->end[0]; line++) {
-			bool grid = on_grid(p, line, part, turns ? repetition % p->accel[0] : 0);
+			bool grid = on_grid(p, line, part, shifts ? repetition % p->accel[0] : 0);
 			bool block = embedded && in_block(l, line, part);
 			uint64_t flags = grid ? BS_MRD_IS_CALIBRATION_TOO : BS_MRD_IS_CALIBRATION;
 
@@ -266,7 +266,7 @@ static void list_frame(struct bs_scanlines *l, uint32_t repetition)
 					(struct entry){ .row = line + p->lines[0] * part,
 							.flags = block ? flags : 0 };
 		}
-	turn_round(l);
+	reverse_train(l);
 }
 
 /* Returns the slice at a place in Siemens' order: of an even number first slices 1, 3,
@@ -330,7 +330,7 @@ static int put_line(struct bs_scanlines *l, struct bs_scanline *s, uint32_t row,
 
 	s->row = row;
 	s->folded = !l->single;
-	s->turned = s->folded || (has_bands(l) && p->multiband.blipped);
+	s->phased = s->folded || (has_bands(l) && p->multiband.blipped);
 	s->step1 = p->traj->step1[row];
 	s->step2 = p->traj->step2[row];
 	if (p->like_scanner) {

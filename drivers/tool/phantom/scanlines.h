@@ -24,7 +24,7 @@
  *
  * Multiband: slices of the 2D scan are excited together, the bands of a group: groups = slices /
  * bands, group g has slices g + groups b. A line of a group has the number of its first slice.
- * Every line is then turned, for band b, by b / shift cycles a line from the center one. References
+ * The phase of band b then grows by b / shift cycles a line from the center one. References
  * of single slices have all lines that partial Fourier leaves, or the central ones: flagged (20),
  * before the first repetition, or as the first repetition, without a flag. Their trains take longer
  * than a TR where they must.
@@ -105,7 +105,7 @@ struct bs_scanline {
 	uint64_t flags;
 	bool reversed;
 	bool folded;        /* the line holds all bands of the group whose first slice this is */
-	bool turned;        /* the line has the phases of its bands */
+	bool phased;        /* the line has the phases of its bands */
 	uint32_t navigator; /* navigator's number, from 0; gives the phase of drift */
 	double at_us;       /* time since the scan's beginning */
 };

@@ -21,7 +21,7 @@ struct bs_scanxml_multiband {
 	uint32_t bands; /* number of slices at once; 0: each slice alone */
 	uint32_t groups;
 	double gap_mm; /* distance of neighboring bands (dZ) */
-	/* cycles/mm from a line to the next: a band dZ away is turned by delta_kz dZ cycles */
+	/* cycles/mm from a line to the next, by which the phase of a band dZ away grows */
 	double delta_kz;
 };
 

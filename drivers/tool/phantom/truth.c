@@ -71,11 +71,11 @@ int bs_phantom_coils(const struct bs_phantom_scan *scan, uint32_t slice, struct 
 		     struct bs_fail *why)
 {
 	const struct bs_protocol *p = scan->protocol;
-	double radians = scan->coil_turn_deg * slice * M_PI / 180.0;
+	double radians = scan->coil_angle_deg * slice * M_PI / 180.0;
 
 	if (scan->coil_sphere)
 		return bs_coils_cut(coils, p->coils, p->matrix, place_of(p, slice), why);
-	return bs_coils_turned(coils, p->coils, p->dims, p->matrix, radians, why);
+	return bs_coils_rotated(coils, p->coils, p->dims, p->matrix, radians, why);
 }
 
 int bs_phantom_noise(const struct bs_phantom_scan *scan, struct bs_coil_noise *noise,

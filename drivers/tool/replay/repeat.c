@@ -57,7 +57,7 @@ uint32_t bs_repeat_at(const struct bs_repeat *r, uint32_t n, uint32_t *round)
 	return n - *round * again;
 }
 
-void bs_repeat_turn(const struct bs_repeat *r, uint32_t n, struct bs_mrd_acq *head)
+void bs_repeat_count(const struct bs_repeat *r, uint32_t n, struct bs_mrd_acq *head)
 {
 	uint32_t round;
 	const uint32_t at = bs_repeat_at(r, n, &round);

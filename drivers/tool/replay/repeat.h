@@ -7,7 +7,7 @@
  * their repetition, scan_counter and times go on (acquisition_time_stamp, and user_int[0] where it
  * counts microseconds); physiological stamps stay. LAST_IN_MEASUREMENT is on the last readout
  * alone, if at all.
- * find -> { at, turn }*. xml: allocates; the rest does not. Any thread. Test:
+ * find -> { at, count }*. xml: allocates; the rest does not. Any thread. Test:
  * test/unit/drivers/tool/test_repeat.c
  */
 #ifndef BS_DRIVERS_TOOL_REPLAY_REPEAT_H
@@ -42,8 +42,8 @@ int bs_repeat_find(struct bs_repeat *r, const uint16_t *repetition, uint32_t cou
  * Returns which readout of the recording is the n-th of the scan; round: how often it was played.
  */
 uint32_t bs_repeat_at(const struct bs_repeat *r, uint32_t n, uint32_t *round);
-/* Turns a readout as the recording has it into the n-th of the scan. */
-void bs_repeat_turn(const struct bs_repeat *r, uint32_t n, struct bs_mrd_acq *head);
+/* Makes a readout of the recording the n-th of the scan, by its counters. */
+void bs_repeat_count(const struct bs_repeat *r, uint32_t n, struct bs_mrd_acq *head);
 /* Returns the header with limits of so many repetitions; NULL: no memory. The caller frees it. */
 char *bs_repeat_xml(const char *xml, uint32_t wanted);
 

@@ -316,7 +316,7 @@ static int fetch(struct bs_replay *r, uint32_t n, const unsigned char **payload,
 	if (r->head != NULL) {
 		struct bs_mrd_acq head = r->head[index];
 
-		bs_repeat_turn(&r->repeat, n, &head);
+		bs_repeat_count(&r->repeat, n, &head);
 		bs_mrd_put_acq(r->readout[index].payload, &head);
 	}
 	if (index >= r->loaded && (r->spare == NULL || r->at != index)) {

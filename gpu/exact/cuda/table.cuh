@@ -1,6 +1,6 @@
 /*
- * gpu/exact/cuda/table.cuh - makes the factors of the exact sums' matrix product, and turns the
- * product's sums into voxels
+ * gpu/exact/cuda/table.cuh - makes the factors of the exact sums' matrix product, and voxels of
+ * the product's sums
  *
  * For exact.cu alone. tile.h describes the layouts and the arithmetic.
  */
@@ -37,7 +37,7 @@ struct ex_tables {
 };
 
 /* Returns the fractional part of k s, exact for any s. */
-static __device__ __forceinline__ float turn_of(float k, float s)
+static __device__ __forceinline__ float cycles_of(float k, float s)
 {
 	const float p = __fmul_rn(k, s);
 	const float e = fmaf(k, s, -p);
@@ -50,7 +50,7 @@ static __device__ __forceinline__ float2 unit_phase(float k, float s)
 {
 	float2 u;
 
-	sincospif(2.0f * turn_of(k, s), &u.y, &u.x);
+	sincospif(2.0f * cycles_of(k, s), &u.y, &u.x);
 	return u;
 }
 
@@ -155,12 +155,12 @@ static __device__ void shift_data(const struct ex_tables &a, int coil, int shift
 	const long long m = a.first + (long long)blockIdx.x * EX_BLOCK + threadIdx.x;
 
 	if (threadIdx.x < EX_BLOCK) {
-		float turn = 0.0f;
+		float cycles = 0.0f;
 		float2 d = data_of(a, coil, m);
 
 		for (int i = 0; i < a.dims; i++)
-			turn -= turn_of(k_of(a, m, i), a.half[i]);
-		const float2 u = unit_phase(turn, 1.0f);
+			cycles -= cycles_of(k_of(a, m, i), a.half[i]);
+		const float2 u = unit_phase(cycles, 1.0f);
 
 		d = make_float2(d.x * u.x - d.y * u.y, d.x * u.y + d.y * u.x);
 		out[threadIdx.x] = make_float2(ldexpf(d.x, shift), ldexpf(d.y, shift));
@@ -319,7 +319,7 @@ static __device__ __forceinline__ long long place(const struct ex_unpack &a, con
 	return ((long long)at[2] * (2 * a.matrix[1]) + at[1]) * a.matrix[0] + at[0];
 }
 
-/* Turns the eight real (for d complex) sums of a triple of pairs into eight voxels. */
+/* Makes eight voxels of the eight real (for d complex) sums of a triple of pairs. */
 static __global__ __launch_bounds__(UNPACK_THREADS) void unpack(const struct ex_unpack a)
 {
 	const int jp = (int)(blockIdx.x * UNPACK_THREADS + threadIdx.x) % (a.ptiles * EX_P / 2);

@@ -53,9 +53,10 @@ __host__ __device__ constexpr double bs_cos_of(int k, int n)
 	const double sign = 4 * k > n ? -1.0 : 1.0;
 	/* angle as a part of 2n: 0 <= up <= n / 2 */
 	const int up = 4 * k > n ? n - 2 * k : 2 * k;
-	const double turn = 3.14159265358979323846 / n;
+	const double angle = 3.14159265358979323846 / n;
 
-	return sign * (4 * up > n ? bs_series(turn * (0.5 * n - up), 1) : bs_series(turn * up, 0));
+	return sign *
+	       (4 * up > n ? bs_series(angle * (0.5 * n - up), 1) : bs_series(angle * up, 0));
 }
 
 /* Returns v exp(S i pi/2). */
@@ -65,7 +66,7 @@ template <int S> static __device__ __forceinline__ float2 bs_quarter(float2 v)
 }
 
 /* Returns v exp(S i2pi K / N). */
-template <int N, int S, int K> static __device__ __forceinline__ float2 bs_turn(float2 v)
+template <int N, int S, int K> static __device__ __forceinline__ float2 bs_rotate(float2 v)
 {
 	constexpr int k = K % N;
 	constexpr float c = (float)bs_cos_of(4 * k, 4 * N);
@@ -267,7 +268,7 @@ template <int N, int S> struct bs_fft {
 
 	template <int T, int K> static __device__ __forceinline__ void twiddle(float2 (&v)[N])
 	{
-		v[T * R + K] = bs_turn<N, S, T * K>(v[T * R + K]);
+		v[T * R + K] = bs_rotate<N, S, T * K>(v[T * R + K]);
 		if constexpr (K + 1 < R)
 			twiddle<T, K + 1>(v);
 		else if constexpr (T + 1 < M)

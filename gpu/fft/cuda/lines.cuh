@@ -32,7 +32,7 @@ static __host__ __device__ inline uint32_t bs_line_pitch(uint32_t cols)
 struct bs_line_plan {
 	uint32_t n, passes;
 	uint32_t radix[BS_LINE_PASSES];
-	const float2 *turn; /* exp(i2pi j/n), [n] */
+	const float2 *root; /* exp(i2pi j/n), [n] */
 };
 
 /* Returns i modulo n, for i < 2n. */
@@ -54,9 +54,9 @@ static __device__ __forceinline__ uint64_t bs_line_shifted(uint64_t o, uint32_t 
 
 /* Returns exp(S i2pi at/n). */
 template <int S>
-static __device__ __forceinline__ float2 bs_turn_of(const float2 *turn, uint32_t at)
+static __device__ __forceinline__ float2 bs_root_of(const float2 *root, uint32_t at)
 {
-	float2 w = __ldg(turn + at);
+	float2 w = __ldg(root + at);
 
 	return make_float2(w.x, (float)S * w.y);
 }
@@ -64,7 +64,7 @@ static __device__ __forceinline__ float2 bs_turn_of(const float2 *turn, uint32_t
 /* Constants of one pass. done: the product of the radices of the passes before it. */
 struct bs_line_step {
 	uint32_t n, done, cols, shift, pitch;
-	const float2 *turn;
+	const float2 *root;
 };
 
 template <int R, int S>
@@ -92,7 +92,7 @@ static __device__ void bs_radix_pass(const bs_line_step &s, const float2 *__rest
 		    1) {
 			float2 w[R];
 
-			w[1] = bs_turn_of<S>(s.turn, lo * step);
+			w[1] = bs_root_of<S>(s.root, lo * step);
 #pragma unroll
 			for (int q = 2; q < R; q++)
 				w[q] = bs_cmul(w[q / 2], w[q - q / 2]);
@@ -121,15 +121,15 @@ static __device__ void bs_line_sum(const bs_line_step &s, uint32_t radix,
 		const uint32_t q = (i >> s.shift) / m;
 		const uint32_t hi = j / s.done;
 		const uint32_t lo = j % s.done;
-		/* turn from one input to the next, below n */
-		const uint32_t turn = lo * step + q * m;
+		/* step of the root from one input to the next, below n */
+		const uint32_t each = lo * step + q * m;
 		float2 sum = a[j * s.pitch + c];
 		uint32_t at = 0;
 
 		for (uint32_t p = 1; p < radix; p++) {
-			at += turn;
+			at += each;
 			at -= at >= s.n ? s.n : 0;
-			float2 v = bs_cmul(a[(j + p * m) * s.pitch + c], bs_turn_of<S>(s.turn, at));
+			float2 v = bs_cmul(a[(j + p * m) * s.pitch + c], bs_root_of<S>(s.root, at));
 
 			sum = bs_cadd(sum, v);
 		}
@@ -145,7 +145,7 @@ template <int S>
 static __device__ float2 *bs_lines_run(const bs_line_plan &p, float2 *a, float2 *b, uint32_t cols,
 				       uint32_t pitch)
 {
-	bs_line_step s = { p.n, 1, cols, (uint32_t)__ffs((int)cols) - 1, pitch, p.turn };
+	bs_line_step s = { p.n, 1, cols, (uint32_t)__ffs((int)cols) - 1, pitch, p.root };
 
 	for (uint32_t i = 0; i < p.passes; i++) {
 		switch (p.radix[i]) {

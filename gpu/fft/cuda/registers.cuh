@@ -156,7 +156,7 @@ static __device__ __forceinline__ void reg_first(float2 *tile, const bs_line_pas
 			v[j] = make_float2(v[j].x * s, v[j].y * s);
 		}
 	}
-	w[1] = bs_turn_of<S>(p.line.turn, (uint32_t)t);
+	w[1] = bs_root_of<S>(p.line.root, (uint32_t)t);
 	bs_fft<A, S>::run(v);
 #pragma unroll
 	for (int k = 2; k < A; k++)

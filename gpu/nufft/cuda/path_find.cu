@@ -11,23 +11,23 @@ static __device__ double radius(float2 k)
 	return sqrt((double)k.x * k.x + (double)k.y * k.y);
 }
 
-static __device__ double ones_along(double k, uint32_t n, double *turn)
+static __device__ double ones_along(double k, uint32_t n, double *cycles)
 {
 	const double s = sinpi(k);
 
 	if (n % 2 == 0)
-		*turn += k;
+		*cycles += k;
 	return fabs(s) < 1e-12 ? (double)n : sinpi(k * n) / s;
 }
 
 /* Returns Re D(k), the transform of an image of ones. */
 static __device__ double ones(float2 k, const uint32_t matrix[2])
 {
-	double turn = 0.0;
-	const double x = ones_along(k.x, matrix[0], &turn);
-	const double y = ones_along(k.y, matrix[1], &turn);
+	double cycles = 0.0;
+	const double x = ones_along(k.x, matrix[0], &cycles);
+	const double y = ones_along(k.y, matrix[1], &cycles);
 
-	return x * y * cospi(turn);
+	return x * y * cospi(cycles);
 }
 
 /* Returns the weight as center_weight in gpu/nufft/density.c does, from what

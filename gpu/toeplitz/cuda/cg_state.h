@@ -10,10 +10,10 @@ struct bs_cg_state {
 	unsigned iterations; /* number of iterations made */
 	unsigned tickets;    /* blocks of this launch that have ended */
 	/*
-	 * For two launches an iteration (step.cuh): turn is the number of the current iteration,
-	 * from 1. last[turn & 1] holds what the iteration before left for it.
+	 * For two launches an iteration (step.cuh): iteration is the number of the current one,
+	 * from 1. last[iteration & 1] holds what the iteration before left for it.
 	 */
-	unsigned turn;
+	unsigned iteration;
 	struct {
 		double rz, pap;
 	} last[2];

@@ -5,10 +5,10 @@
  * A line of N voxels is padded to 2H points, H >= N. Its even frequencies are the transform of the
  * H points; its odd ones are that of x(n) exp(-i pi n / H). So no transform has a zero half, and
  * the two are independent. H = A B, n = s + B j, k = k1 + A k2, with A threads a half. Thread t
- * has the sets s = t, t + A, ...; it transforms the A values of each, multiplies them by twiddle
- * factors (turns), exchanges them, and transforms B values: it ends with X[t + A k2]. The way back
- * is the same in reverse, and shuffles add the halves. Of exp(-i pi n / H) the factor of j is a
- * literal, that of s is part of the turns, which are copied to shared memory while the kernel
+ * has the sets s = t, t + A, ...; it transforms the A values of each, multiplies them by the
+ * twiddles, exchanges them, and transforms B values: it ends with X[t + A k2]. The way back is the
+ * same in reverse, and shuffles add the halves. Of exp(-i pi n / H) the factor of j is a
+ * literal, that of s is part of the twiddles, which are copied to shared memory while the kernel
  * before still runs. For flat.cu alone.
  */
 #ifndef BS_GPU_TOEPLITZ_CUDA_HALVES_CUH
@@ -22,9 +22,9 @@
 #define TP_ROW_THREADS 256
 #define TP_COLUMNS     8 /* columns of a block, side by side: two memory sectors */
 
-/* One axis. turns: exp(-i pi (2 k1 + half) s / H), [half][k1][B + 1: s], in device memory. */
+/* One axis. twiddles: exp(-i pi (2 k1 + half) s / H), [half][k1][B + 1: s], in device memory. */
 struct tp_axis {
-	const float2 *turns;
+	const float2 *twiddles;
 	int n; /* voxels of the axis */
 };
 
@@ -60,16 +60,16 @@ template <int A, int B> struct halves {
 
 	static_assert(B % 2 == 0 && (A & (A - 1)) == 0, "A divides a warp");
 
-	/* Copies the turns to shared memory, for the whole block. */
+	/* Copies the twiddles to shared memory, for the whole block. */
 	static __device__ __forceinline__ void table(float2 *to, const struct tp_axis &axis)
 	{
 		for (int i = (int)threadIdx.x; i < TABLE / 2; i += (int)blockDim.x)
-			((float4 *)to)[i] = __ldg((const float4 *)axis.turns + i);
+			((float4 *)to)[i] = __ldg((const float4 *)axis.twiddles + i);
 		__syncthreads();
 	}
 
 	/* Multiplies v by exp(S i pi J / A) in the odd half. */
-	template <int S, int J> static __device__ __forceinline__ float2 turned(float2 v, int half)
+	template <int S, int J> static __device__ __forceinline__ float2 rotated(float2 v, int half)
 	{
 		const float c = half != 0 ? (float)bs_cos_of(2 * J, 4 * A) : 1.0f;
 		const float s = half != 0 ? (float)(S * bs_cos_of(2 * J - A, 4 * A)) : 0.0f;
@@ -78,11 +78,11 @@ template <int A, int B> struct halves {
 	}
 
 	template <int S, int J>
-	static __device__ __forceinline__ void turn_all(float2 (&v)[A], int half)
+	static __device__ __forceinline__ void rotate_all(float2 (&v)[A], int half)
 	{
 		if constexpr (J < A) {
-			v[J] = turned<S, J>(v[J], half);
-			turn_all<S, J + 1>(v, half);
+			v[J] = rotated<S, J>(v[J], half);
+			rotate_all<S, J + 1>(v, half);
 		}
 	}
 
@@ -115,9 +115,9 @@ template <int A, int B> struct halves {
 				act(t + A * u + B * j, j);
 	}
 
-	/* turns: the roots of this half; set(u, v) gives the values of set u. */
+	/* twiddles: the roots of this half; set(u, v) gives the values of set u. */
 	template <class EXCHANGE, class SET>
-	static __device__ __forceinline__ void in(float2 (&w)[B], const float2 *turns, int half,
+	static __device__ __forceinline__ void in(float2 (&w)[B], const float2 *twiddles, int half,
 						  int t, EXCHANGE exchange, SET set)
 	{
 		/* The asm keeps the compiler from holding roots in registers for later. */
@@ -129,13 +129,13 @@ template <int A, int B> struct halves {
 			if (u > 0 && !has(t, u)) /* threads without set u often fill a whole warp */
 				continue;
 			set(u, v);
-			turn_all<-1, 1>(v, half);
+			rotate_all<-1, 1>(v, half);
 			bs_fft<A, -1>::run(v);
 #pragma unroll
 			for (int k = 0; k < A; k++)
 				if (has(t, u))
 					exchange.at(k, t + A * u) =
-						bs_cmul(v[k], turns[k * (B + 1) + t + A * u]);
+						bs_cmul(v[k], twiddles[k * (B + 1) + t + A * u]);
 		}
 		exchange.sync();
 #pragma unroll
@@ -149,7 +149,7 @@ template <int A, int B> struct halves {
 	 * half hands every other point below n to store(n, value, u, j).
 	 */
 	template <class EXCHANGE, class STORE>
-	static __device__ __forceinline__ void out(float2 (&w)[B], const float2 *turns, int n,
+	static __device__ __forceinline__ void out(float2 (&w)[B], const float2 *twiddles, int n,
 						   int half, int apart, int t, EXCHANGE exchange,
 						   STORE store)
 	{
@@ -157,7 +157,7 @@ template <int A, int B> struct halves {
 		bs_fft<B, 1>::run(w);
 #pragma unroll
 		for (int s = 0; s < B; s++)
-			exchange.at(t, s) = bs_cmul_conj(w[s], turns[t * (B + 1) + s]);
+			exchange.at(t, s) = bs_cmul_conj(w[s], twiddles[t * (B + 1) + s]);
 		exchange.sync();
 #pragma unroll
 		for (int u = 0; u < P; u++) {
@@ -168,7 +168,7 @@ template <int A, int B> struct halves {
 				for (int k = 0; k < A; k++)
 					v[k] = exchange.at(k, has(t, u) ? t + A * u : B - 1);
 				bs_fft<A, 1>::run(v);
-				turn_all<1, 1>(v, half);
+				rotate_all<1, 1>(v, half);
 			}
 			sum_halves(v, n, half, apart, t, u, store);
 		}
@@ -243,7 +243,7 @@ template <int A, int B> struct rows_of {
  */
 template <int A, int B> struct row_lane {
 	int t, half, line;
-	const float2 *turns; /* turns of the thread's half */
+	const float2 *twiddles; /* twiddles of the thread's half */
 	row_exchange<B> exchange;
 
 	__device__ __forceinline__ row_lane(float2 *mid)
@@ -251,7 +251,7 @@ template <int A, int B> struct row_lane {
 		t = (int)threadIdx.x % A;
 		half = (int)threadIdx.x / A % 2;
 		line = (int)threadIdx.x / (2 * A);
-		turns = mid + half * (halves<A, B>::TABLE / 2);
+		twiddles = mid + half * (halves<A, B>::TABLE / 2);
 		exchange.own = mid + halves<A, B>::TABLE + threadIdx.x / A * (A * (B + 1));
 	}
 
@@ -285,7 +285,7 @@ static __global__ __launch_bounds__(TP_ROW_THREADS, 2) void rows_in(const struct
 #pragma unroll
 	for (int u = 0; u < L::P; u++)
 		L::fill_set(all[u], n, lane.t, u, [&](int at) { return in[at]; });
-	L::in(w, lane.turns, lane.half, lane.t, lane.exchange, [&](int u, float2(&v)[A]) {
+	L::in(w, lane.twiddles, lane.half, lane.t, lane.exchange, [&](int u, float2(&v)[A]) {
 		float2 map[A];
 
 		if (a.maps != NULL)
@@ -324,7 +324,7 @@ static __global__ __launch_bounds__(TP_ROW_THREADS) void rows_out(const struct t
 #pragma unroll
 	for (int k = 0; k < B; k++)
 		w[k] = n > 0 ? in[A * k] : make_float2(0.0f, 0.0f);
-	L::out(w, lane.turns, n, lane.half, A, lane.t, lane.exchange,
+	L::out(w, lane.twiddles, n, lane.half, A, lane.t, lane.exchange,
 	       [&](int at, float2 value, int, int) {
 		       if (a.maps != NULL)
 			       value = bs_cmul_conj(value, __ldg(a.maps + line + at));
@@ -445,7 +445,7 @@ static __device__ __forceinline__ void keep_energy(const struct tp_flat &a, cons
 		sum += (double)energy[k];
 	a.energy[image * gridDim.x + blockIdx.x] = sum;
 	if (blockIdx.x == 0 && (a.maps == NULL || image == 0))
-		a.solves[image].turn++;
+		a.solves[image].iteration++;
 }
 
 /*
@@ -465,7 +465,7 @@ static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 	const int half = (int)threadIdx.x / TP_COLUMNS % 2;
 	const int t = (int)threadIdx.x / (2 * TP_COLUMNS);
 	const int column = (int)blockIdx.x * TP_COLUMNS + c;
-	const float2 *turns = mid + half * (L::TABLE / 2);
+	const float2 *twiddles = mid + half * (L::TABLE / 2);
 	const column_exchange<B> exchange = { mid + L::TABLE + half * C::HALF + c };
 	const float *spectra =
 		a.q + ((long long)(2 * blockIdx.z + half) * L::H + t) * width + column;
@@ -484,7 +484,7 @@ static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 		spectrum.wait(); /* no copy may be in progress when a block ends */
 		return;
 	}
-	L::in(w, turns, half, t, exchange, [&](int u, float2(&v)[A]) {
+	L::in(w, twiddles, half, t, exchange, [&](int u, float2(&v)[A]) {
 		if (u > 0)
 			L::fill_set(v, a.y.n, t, u, load);
 #pragma unroll
@@ -500,7 +500,7 @@ static __global__ __launch_bounds__(columns_of<A, B>::THREADS,
 		keep_energy(a, energy);
 	/* The asm makes the compiler compute offsets anew instead of keeping them in registers. */
 	asm volatile("" : "+r"(width));
-	L::out(w, turns, a.y.n, half, TP_COLUMNS, t, exchange,
+	L::out(w, twiddles, a.y.n, half, TP_COLUMNS, t, exchange,
 	       [&](int at, float2 value, int, int) { data[at * width] = value; });
 }
 

@@ -23,35 +23,35 @@ enum tp_kind {
 	TP_KINDS
 };
 
-/* The turns, read from global memory, or from the block's shared memory. */
-struct turns_global {
-	const float2 *turn;
+/* The twiddles, read from global memory, or from the block's shared memory. */
+struct twiddles_global {
+	const float2 *twiddle;
 	__device__ __forceinline__ float2 operator[](int i) const
 	{
-		return __ldg(turn + i);
+		return __ldg(twiddle + i);
 	}
 };
 
-struct turns_shared {
-	const float2 *turn;
+struct twiddles_shared {
+	const float2 *twiddle;
 	__device__ __forceinline__ float2 operator[](int i) const
 	{
-		return turn[i];
+		return twiddle[i];
 	}
 };
 
 /*
  * The arguments of a pass over lines of G = A B points: n = t + B j and k = k1 + A k2. A threads
  * share a line. Going in, thread t transforms its A values for each t it has (t, t + A, ...),
- * multiplies them by the turns and exchanges them; thread k1 then transforms B values and ends with
- * X[k1 + A k2]. Going back is the same in reverse; only the lower half of the result is made.
+ * multiplies them by the twiddles and exchanges them; thread k1 then transforms B values and ends
+ * with X[k1 + A k2]. Going back is the same in reverse; only the lower half of the result is made.
  */
 struct tp_pass {
 	const float2 *in;
 	float2 *out;
 	const float *q;              /* middle pass: spectrum, at k * line + column */
 	const float2 *maps;          /* x passes of sense: [coil][z][y][x] maps; else NULL */
-	turns_global turns;          /* exp(-i2pi t k1 / G), [k1][t], then [t][k1] */
+	twiddles_global twiddles;    /* exp(-i2pi t k1 / G), [k1][t], then [t][k1] */
 	int n;                       /* voxels along the axis */
 	int columns;                 /* number of strided lines side by side */
 	int rows, planes;            /* plane pass: voxels along y and z; a.n is unused */
@@ -63,7 +63,7 @@ struct tp_pass {
 	int lines;       /* number of lines, in x passes */
 	int coils;       /* coils of sense's last pass, or of the middle passes */
 	bool add;        /* sense's last pass adds to what out holds */
-	bool turned;     /* x passes: lines are stored as in struct turned */
+	bool transposed; /* x passes: lines are stored as in struct transposed */
 	const int *stop; /* nothing is done where *stop is set; NULL: never */
 };
 
@@ -109,16 +109,16 @@ template <int A, int B> struct sets {
 			}
 	}
 
-	/* Transforms the sets and multiplies them by the turns; the result is v[u][k1]. */
-	template <class TURNS>
-	static __device__ __forceinline__ void start(float2 (&v)[P][A], int t, TURNS turns)
+	/* Transforms the sets and multiplies them by the twiddles; the result is v[u][k1]. */
+	template <class TWIDDLES>
+	static __device__ __forceinline__ void start(float2 (&v)[P][A], int t, TWIDDLES twiddles)
 	{
 #pragma unroll
 		for (int u = 0; u < P; u++) {
 			bs_fft<A, -1>::template run<true>(v[u]);
 #pragma unroll
 			for (int k = 1; k < A; k++)
-				v[u][k] = bs_cmul(v[u][k], turns[k * B + at(t, u)]);
+				v[u][k] = bs_cmul(v[u][k], twiddles[k * B + at(t, u)]);
 		}
 	}
 
@@ -145,13 +145,13 @@ static __device__ __forceinline__ float &part_of(float2 &v, int part)
  * part of mid is A (B + 1) floats: real parts first, then imaginary ones, which halves it. v: as
  * filled. before: called before the exchange is full. Result: w[k] = X[t + A k].
  */
-template <int A, int B, class TURNS, class BEFORE>
+template <int A, int B, class TWIDDLES, class BEFORE>
 static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 (&v)[sets<A, B>::P][A],
-					      float *mid, int t, TURNS turns, BEFORE before)
+					      float *mid, int t, TWIDDLES twiddles, BEFORE before)
 {
 	using S = sets<A, B>;
 
-	S::start(v, t, turns);
+	S::start(v, t, twiddles);
 #pragma unroll
 	for (int part = 0; part < 2; part++) {
 		__syncwarp();
@@ -171,24 +171,24 @@ static __device__ __forceinline__ void row_in(float2 (&w)[B], float2 (&v)[sets<A
 	bs_fft<B, -1>::run(w);
 }
 
-/* Does the first step back, from thread k1's B values: transforms them, multiplies by the turns. */
-template <int A, int B, class TURNS>
-static __device__ __forceinline__ void turn_back(float2 (&w)[B], int k1, TURNS turns)
+/* Does the first step back: transforms thread k1's B values, multiplies them by the twiddles. */
+template <int A, int B, class TWIDDLES>
+static __device__ __forceinline__ void step_back(float2 (&w)[B], int k1, TWIDDLES twiddles)
 {
 	bs_fft<B, 1>::run(w);
 #pragma unroll
 	for (int s = 0; s < B; s++)
-		w[s] = bs_cmul_conj(w[s], turns[A * B + s * A + k1]);
+		w[s] = bs_cmul_conj(w[s], twiddles[A * B + s * A + k1]);
 }
 
-/* Turns w[k] = X[t + A k] into the points v[u][j] at n = t + A u + B j. */
-template <int A, int B, class TURNS>
+/* Makes of w[k] = X[t + A k] the points v[u][j] at n = t + A u + B j. */
+template <int A, int B, class TWIDDLES>
 static __device__ __forceinline__ void row_out(float2 (&v)[sets<A, B>::P][A], float2 (&w)[B],
-					       float *mid, int t, TURNS turns)
+					       float *mid, int t, TWIDDLES twiddles)
 {
 	using S = sets<A, B>;
 
-	turn_back<A, B>(w, t, turns);
+	step_back<A, B>(w, t, twiddles);
 #pragma unroll
 	for (int part = 0; part < 2; part++) {
 		__syncwarp();
@@ -208,12 +208,12 @@ static __device__ __forceinline__ void row_out(float2 (&v)[sets<A, B>::P][A], fl
 }
 
 /*
- * The layout of lines along x outside the image: [line][kx], or turned, [kx][line]. Turned lines
- * pass through shared memory, so that a block reads and writes its lines side by side. The
+ * The layout of lines along x outside the image: [line][kx], or transposed, [kx][line]. Transposed
+ * lines pass through shared memory, so that a block reads and writes its lines side by side. The
  * functions are block-wide; all threads of a line call them. Values of the block's lines are `step`
  * apart in kx, from `at` on.
  */
-template <int A, int B> struct turned {
+template <int A, int B> struct transposed {
 	static const int PER = TP_THREADS / A, PITCH = PER + 1;
 
 	static __device__ __forceinline__ void put(float2 *at, long long step, int lines,
@@ -285,9 +285,9 @@ static __global__ __launch_bounds__(TP_THREADS) void x_in(const struct tp_pass a
 	} else {
 		sets<A, B>::fill(v, t, n, [&](int at, int, int) { return in[at]; });
 	}
-	row_in<A, B>(w, v, mid, t, a.turns, []() {});
-	if (a.turned) {
-		turned<A, B>::put(out + first, a.out_line, a.lines - first, w, exchange, t);
+	row_in<A, B>(w, v, mid, t, a.twiddles, []() {});
+	if (a.transposed) {
+		transposed<A, B>::put(out + first, a.out_line, a.lines - first, w, exchange, t);
 	} else if (line < a.lines) {
 #pragma unroll
 		for (int k = 0; k < B; k++)
@@ -325,15 +325,16 @@ static __global__ __launch_bounds__(TP_THREADS) void x_out(const struct tp_pass 
 		float2 v[S::P][A];
 		float2 w[B];
 
-		if (a.turned) {
-			turned<A, B>::get(w, in + first, a.in_line, a.lines - first, exchange, t);
+		if (a.transposed) {
+			transposed<A, B>::get(w, in + first, a.in_line, a.lines - first, exchange,
+					      t);
 		} else {
 #pragma unroll
 			for (int k = 0; k < B; k++)
 				w[k] = mine ? in[line * a.in_outer + t + A * k]
 					    : make_float2(0.0f, 0.0f);
 		}
-		row_out<A, B>(v, w, mid, t, a.turns);
+		row_out<A, B>(v, w, mid, t, a.twiddles);
 		S::drain(v, t, [&](int at, int u, int j, float2 value) {
 			if (!SENSE)
 				sum[u][j] = value;
@@ -365,14 +366,14 @@ template <int A, int B, tp_kind KIND> struct tile {
 template <int A, int B, class BEFORE>
 static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *in, long long line,
 						  int n, float2 *exchange, int t, int c,
-						  turns_global turns, BEFORE before)
+						  twiddles_global twiddles, BEFORE before)
 {
 	using S = sets<A, B>;
 	const int C = TP_THREADS / A;
 	float2 v[S::P][A];
 
 	S::fill(v, t, n, [&](int at, int, int) { return in[at * line]; });
-	S::start(v, t, turns);
+	S::start(v, t, twiddles);
 #pragma unroll
 	for (int u = 0; u < S::P; u++)
 #pragma unroll
@@ -390,12 +391,12 @@ static __device__ __forceinline__ void strided_in(float2 (&w)[B], const float2 *
 template <int A, int B>
 static __device__ __forceinline__ void strided_out(float2 (&w)[B], float2 *out, long long line,
 						   int n, float2 *exchange, int t, int c,
-						   turns_global turns)
+						   twiddles_global twiddles)
 {
 	using S = sets<A, B>;
 	const int C = TP_THREADS / A;
 
-	turn_back<A, B>(w, t, turns);
+	step_back<A, B>(w, t, twiddles);
 #pragma unroll
 	for (int s = 0; s < B; s++)
 		exchange[(t * B + s) * C + c] = w[s];
@@ -452,8 +453,8 @@ static __global__ __launch_bounds__(TP_THREADS,
 		for (int k = 0; k < B; k++, from += A * a.in_line)
 			w[k] = *from;
 	} else {
-		strided_in<A, B>(w, in, MIDDLE ? a.out_line : a.in_line, n, exchange, t, c, a.turns,
-				 [&]() {
+		strided_in<A, B>(w, in, MIDDLE ? a.out_line : a.in_line, n, exchange, t, c,
+				 a.twiddles, [&]() {
 #pragma unroll
 					 for (int k = 0; MIDDLE && k < B; k++)
 						 spectrum[k] = __ldcs(q + (t + A * k) * a.out_line);
@@ -466,7 +467,7 @@ static __global__ __launch_bounds__(TP_THREADS,
 		__syncthreads();
 	}
 	if constexpr (KIND != TP_Y_IN) {
-		strided_out<A, B>(w, out, a.out_line, n, exchange, t, c, a.turns);
+		strided_out<A, B>(w, out, a.out_line, n, exchange, t, c, a.twiddles);
 	} else if (own < a.columns) {
 #pragma unroll
 		for (int k = 0; k < B; k++)

@@ -6,7 +6,7 @@
  * along z, multiplies by Q's spectrum and transforms back; and then each its rows again. The padded
  * planes, which five passes would write and read twice, never leave the multiprocessors.
  *
- * Planes are turned, [kx][z][y]: rows are voxels along y, planes voxels along z; in place. The
+ * Planes are transposed, [kx][z][y]: rows are voxels along y, planes voxels along z; in place. The
  * spectrum is in the order in which threads read it (spectrum.cuh). y and z have one size, G = A B.
  */
 #ifndef BS_GPU_TOEPLITZ_CUDA_PLANE_CUH
@@ -26,7 +26,7 @@ template <int A, int B, int CL, int RESIDENT> struct plane_of {
 	static const int THREADS = A * ROWS;
 	/* pitch of [ky][row]: lanes that write a row hit all banks */
 	static const int PITCH = ROWS + 1;
-	static const int exchange = G * PITCH; /* complex values; the turns follow, then mid */
+	static const int exchange = G * PITCH; /* complex values; the twiddles follow, then mid */
 	static const int bytes =
 		(exchange + 2 * G) * (int)sizeof(float2) + ROWS * A * (B + 1) * (int)sizeof(float);
 	static const int VECTOR = bs_toeplitz_vector(A, G);
@@ -86,20 +86,20 @@ static __global__ __launch_bounds__(plane_of<A, B, CL, RESIDENT>::THREADS,
 	float *mid = (float *)(table + 2 * P::G) + row * (A * (B + 1));
 	float2 *data = a.out + blockIdx.x / CL * a.out_coil +
 		       ((long long)blockIdx.y * a.planes + z) * a.rows;
-	const turns_shared turns = { table };
+	const twiddles_shared twiddles = { table };
 	float2 v[S::P][A];
 	float2 w[B];
 
 	/* keeps the compiler from loading all values into registers at once */
 #pragma unroll 1
 	for (int i = (int)threadIdx.x; i < 2 * P::G; i += P::THREADS)
-		table[i] = a.turns[i];
+		table[i] = a.twiddles[i];
 	__syncthreads();
 	bs_after_previous();
 	if (stopped(a))
 		return;
 	S::fill(v, t, z < a.planes ? a.rows : 0, [&](int at, int, int) { return data[at]; });
-	row_in<A, B>(w, v, mid, t, turns, []() {});
+	row_in<A, B>(w, v, mid, t, twiddles, []() {});
 #pragma unroll
 	for (int k = 0; k < B; k++)
 		exchange[(t + A * k) * P::PITCH + row] = w[k];
@@ -115,12 +115,12 @@ static __global__ __launch_bounds__(plane_of<A, B, CL, RESIDENT>::THREADS,
 		S::fill(v, t, a.planes, [&](int, int u, int j) {
 			return bs_cluster_load(plane_place<A, B, P::ROWS>(column, t, u, j));
 		});
-		row_in<A, B>(w, v, mid, t, turns,
+		row_in<A, B>(w, v, mid, t, twiddles,
 			     [&]() { plane_spectrum<A, B, P::VECTOR>(spectrum, q, t); });
 #pragma unroll
 		for (int k = 0; k < B; k++)
 			w[k] = make_float2(w[k].x * spectrum[k], w[k].y * spectrum[k]);
-		row_out<A, B>(v, w, mid, t, turns);
+		row_out<A, B>(v, w, mid, t, twiddles);
 		S::drain(v, t, [&](int at, int u, int j, float2 value) {
 			if (at < a.planes)
 				bs_cluster_store(plane_place<A, B, P::ROWS>(column, t, u, j),
@@ -131,7 +131,7 @@ static __global__ __launch_bounds__(plane_of<A, B, CL, RESIDENT>::THREADS,
 #pragma unroll
 	for (int k = 0; k < B; k++)
 		w[k] = exchange[(t + A * k) * P::PITCH + row];
-	row_out<A, B>(v, w, mid, t, turns);
+	row_out<A, B>(v, w, mid, t, twiddles);
 	S::drain(v, t, [&](int at, int, int, float2 value) {
 		if (z < a.planes && at < a.rows)
 			data[at] = value;

@@ -144,7 +144,7 @@ int bs_toeplitz_lay_spectrum(float *to, const float *from, const int size[3], in
 	return 0;
 }
 
-static __global__ void make_turns(float2 *turns, int a, int b)
+static __global__ void make_twiddles(float2 *twiddles, int a, int b)
 {
 	const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
 
@@ -153,14 +153,14 @@ static __global__ void make_turns(float2 *turns, int a, int b)
 		double c;
 
 		sincospi(-2.0 * (double)(i / b) * (double)(i % b) / (double)(a * b), &s, &c);
-		turns[i] = make_float2((float)c, (float)s);
-		turns[a * b + i % b * a + i / b] = turns[i];
+		twiddles[i] = make_float2((float)c, (float)s);
+		twiddles[a * b + i % b * a + i / b] = twiddles[i];
 	}
 }
 
-int bs_toeplitz_turns(float2 *turns, int a, int b, struct bs_fail *why)
+int bs_toeplitz_twiddles(float2 *twiddles, int a, int b, struct bs_fail *why)
 {
-	make_turns<<<(unsigned)(a * b + THREADS - 1) / THREADS, THREADS>>>(turns, a, b);
+	make_twiddles<<<(unsigned)(a * b + THREADS - 1) / THREADS, THREADS>>>(twiddles, a, b);
 	BS_CUDA(cudaGetLastError(), why);
 	return 0;
 }

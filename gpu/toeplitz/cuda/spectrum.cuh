@@ -41,6 +41,6 @@ int bs_toeplitz_spectrum(float *spectrum, const struct bs_toeplitz_spec *spec, c
 int bs_toeplitz_lay_spectrum(float *to, const float *from, const int size[3], int a,
 			     struct bs_fail *why);
 /* Writes exp(-i2pi t k1 / (a b)), [k1][t], then [t][k1], for the lines of pass.cuh; only queues. */
-int bs_toeplitz_turns(float2 *turns, int a, int b, struct bs_fail *why);
+int bs_toeplitz_twiddles(float2 *twiddles, int a, int b, struct bs_fail *why);
 
 #endif

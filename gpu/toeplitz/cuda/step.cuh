@@ -89,7 +89,7 @@ struct tp_solve {
 	long long odd;
 	const double *energy;
 	float mu;
-	unsigned turn;
+	unsigned iteration;
 
 	__device__ __forceinline__ tp_solve(const struct tp_flat &a, const struct tp_step &g,
 					    int image)
@@ -107,7 +107,7 @@ struct tp_solve {
 		odd = 3 * (long long)gridDim.y * gridDim.x;
 		energy = a.energy + (long long)image * g.energies;
 		mu = g.cg.mu;
-		turn = g.first ? 0 : state->turn;
+		iteration = g.first ? 0 : state->iteration;
 	}
 
 	__device__ __forceinline__ double sum_of(const double *from, int count) const
@@ -121,7 +121,7 @@ struct tp_solve {
 
 	/*
 	 * Adds up a thread's part of the sums left by the iteration before and by columns. It loads
-	 * both parities of the former, so that it need not wait for turn, and issues all loads
+	 * both parities of the former, so that it need not wait for iteration, and issues all loads
 	 * before it adds.
 	 */
 	__device__ __forceinline__ void gather(double (&part)[4], int energies) const
@@ -132,9 +132,9 @@ struct tp_solve {
 		const double two = i + TP_ROW_THREADS < energies ? energy[i + TP_ROW_THREADS] : 0.0;
 		const double even = i < blocks ? norms[i] : 0.0;
 		const double uneven = i < blocks ? norms[odd + i] : 0.0;
-		const double *own = norms + turn % 2 * odd;
+		const double *own = norms + iteration % 2 * odd;
 
-		part[0] = turn % 2 != 0 ? uneven : even;
+		part[0] = iteration % 2 != 0 ? uneven : even;
 		part[1] = part[2] = 0.0;
 		part[3] = one + two;
 		if (energies > 2 * TP_ROW_THREADS)
@@ -157,9 +157,9 @@ struct tp_solve {
 		const double ru = inverse != NULL ? sums.total(1) : rr;
 		const double uu = inverse != NULL ? sums.total(2) : rr;
 		const double uau = sums.total(3) + (double)mu * uu;
-		const double ratio = turn == 1 ? 0.0 : ru / before.ru;
-		const double next = turn == 1 ? uau : uau - ratio * ratio * before.pap;
-		const double norm = turn == 1 ? rr : before.bb;
+		const double ratio = iteration == 1 ? 0.0 : ru / before.ru;
+		const double next = iteration == 1 ? uau : uau - ratio * ratio * before.pap;
+		const double norm = iteration == 1 ? rr : before.bb;
 		const double least = fmax(tolerance, BS_PCG_ROUND_OFF);
 		struct tp_choice choice;
 
@@ -168,20 +168,20 @@ struct tp_solve {
 		 * allows
 		 */
 		choice.goes = rr > 0.0 && next > 0.0 && isfinite(rr) && isfinite(next) &&
-			      (turn == 1 || !(rr <= least * least * norm));
+			      (iteration == 1 || !(rr <= least * least * norm));
 		choice.alpha = (float)(ru / next);
 		choice.beta = (float)ratio;
 		if (blockIdx.x > 0)
 			return choice;
 		state->bb = norm;
-		if (turn == 1)
+		if (iteration == 1)
 			history[0] = rr == 0.0 ? 0.0 : 1.0;
 		else
-			history[turn - 1] = rr > 0.0 ? sqrt(rr / norm) : 0.0;
-		state->iterations = choice.goes ? turn : turn - 1;
+			history[iteration - 1] = rr > 0.0 ? sqrt(rr / norm) : 0.0;
+		state->iterations = choice.goes ? iteration : iteration - 1;
 		state->stop = !choice.goes;
-		state->last[(turn + 1) % 2].rz = ru;
-		state->last[(turn + 1) % 2].pap = next;
+		state->last[(iteration + 1) % 2].rz = ru;
+		state->last[(iteration + 1) % 2].pap = next;
 		return choice;
 	}
 };
@@ -277,7 +277,7 @@ template <int A, int B> struct step_lane {
 			});
 			if (at == 0 && !goes())
 				return false;
-			L::out(w, lane.turns, length, lane.half, A, lane.t, lane.exchange,
+			L::out(w, lane.twiddles, length, lane.half, A, lane.t, lane.exchange,
 			       [&](int x, float2 value, int u, int j) {
 				       if (a.maps != NULL)
 					       value = bs_cmul_conj(
@@ -363,7 +363,7 @@ template <int A, int B> struct step_lane {
 			float2 w[B];
 
 			lane.exchange.sync();
-			L::in(w, lane.turns, lane.half, lane.t, lane.exchange,
+			L::in(w, lane.twiddles, lane.half, lane.t, lane.exchange,
 			      [&](int u, float2(&v)[A]) {
 				      L::fill_set(v, length, lane.t, u,
 						  [&](int x) { return fresh[mine * a.x.n + x]; });
@@ -407,8 +407,8 @@ static __global__ __launch_bounds__(TP_ROW_THREADS,
 
 			c.gather(part, g.energies);
 			if (threadIdx.x == 0)
-				before = { c.state->bb, c.state->last[c.turn % 2].rz,
-					   c.state->last[c.turn % 2].pap, c.state->stop };
+				before = { c.state->bb, c.state->last[c.iteration % 2].rz,
+					   c.state->last[c.iteration % 2].pap, c.state->stop };
 			sums.put(part, c.inverse != NULL);
 			__syncthreads();
 			return before.stop == 0;
@@ -423,7 +423,7 @@ static __global__ __launch_bounds__(TP_ROW_THREADS,
 		if (!choice.goes)
 			return;
 	} else if (blockIdx.x == 0 && threadIdx.x == 0) {
-		c.state->turn = c.state->iterations = 0;
+		c.state->iteration = c.state->iterations = 0;
 		c.state->stop = 0;
 		g.cg.history[(long long)blockIdx.y * g.cg.made] = 1.0;
 	}
@@ -433,7 +433,7 @@ static __global__ __launch_bounds__(TP_ROW_THREADS,
 	own.forth();
 	__syncthreads();
 	if (threadIdx.x < 3 && (threadIdx.x == 0 || c.inverse != NULL))
-		c.norms[(c.turn + 1) % 2 * c.odd + threadIdx.x * gridDim.x + blockIdx.x] =
+		c.norms[(c.iteration + 1) % 2 * c.odd + threadIdx.x * gridDim.x + blockIdx.x] =
 			sums.total((int)threadIdx.x);
 }
 

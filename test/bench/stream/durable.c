@@ -8,7 +8,8 @@
  *   LOGS      the folder, on the disk in question, that the log is made in (.)
  *   BACKEND   of the protocols: host or cuda (what was built)
  *   WAIT      realtime.wait of both services: block or poll (block)
- *   FRAMES    of a block (12000), TURNS of both (2), RATE frames a second (200)
+ *   FRAMES    of a block (12000), TURNS of both (2), RATE frames a second (200), WARM frames of a
+ *             scan before those that count (100)
  *   LAG_FRAMES of the lag's stream (3000), at 25 a second
  * bench beside, the same of a service that keeps no log: with the page, the metrics and the MRD
  * bridge on, 50 browsers that look (five of them ask for the metrics, too) and one that never
@@ -42,7 +43,6 @@
 
 #define READOUTS BS_STREAM_READOUTS
 #define SIDES    2
-#define WARM     100u /* frames of a scan before those that count */
 #define BROWSERS 50u
 #define STUCK    1u
 
@@ -69,6 +69,7 @@ static bool one_service(void)
 
 static struct side side[SIDES];
 static unsigned frames, turns;
+static unsigned warm; /* frames of a scan before those that count */
 static char logs[PATH_MAX];
 static struct bs_seal_keys keys; /* the sender's */
 
@@ -405,7 +406,7 @@ static void bench_latency(struct bs_bench *b)
 		room(&side[i].service_us, (size_t)turns * frames);
 		room(&side[i].outside_us, (size_t)turns * frames);
 		good = ((one_service() && i > 0) || start(&side[i], i, &t)) &&
-		       play(&side[i], &t, WARM, false);
+		       play(&side[i], &t, warm, false);
 	}
 	printf("%s/%s, %u frames/s of %u readouts of %u x %u samples, image %u x %u; blocks "
 	       "of %u frames in turns, wait %s\n",
@@ -453,7 +454,8 @@ static int bench_compared(struct bs_bench *b, enum compared what)
 	compared = what;
 	frames = lag_setting("FRAMES", 12000);
 	turns = lag_setting("TURNS", 2);
-	if (!stream_room(frames + lag_frames + WARM) || !bs_bench_find_service(self) ||
+	warm = lag_setting("WARM", 100);
+	if (!stream_room(frames + lag_frames + warm) || !bs_bench_find_service(self) ||
 	    !make_logs()) {
 		printf("no memory, no service or no folder for logs\n");
 		return 1;

@@ -4,7 +4,7 @@
 # makes of the same image; images say whose image and how far off it lies; what does not fit is
 # refused in words, or solved without W
 set -u
-. "$(dirname "$0")/../../support/scratch.bash"
+. "$(dirname "$0")/scans.bash"
 proton='method = "cartesian"; matrix = [40, 40, 40]; encoded = [40, 40, 40]; coils = 1;
   samples = 40; readouts = 1600;'
 sodium='method = "ls"; matrix = [20, 20, 20]; coils = 1; samples = 40; readouts = 400;
@@ -51,43 +51,15 @@ phantom sodium half --study 1.2.3 $noise --oblique 20,10 --position-mm 4,-2,5
 phantom sodium far --study 1.2.3 $noise --oblique 20,10 --position-mm 203,-2,5
 phantom sodium stranger --study 1.2.4 $noise
 starts
-scan=0
-replay() { # protocol, recording
-	"$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2.h5" >replay.txt 2>&1
-	cat replay.txt >>out.txt
-}
-good() { # protocol, recording
-	scan=$((scan + 1))
-	replay "$1" "$2"
-	check "$2 of $1 through the service" grep -q 'outcome: BS_OK' replay.txt
-}
-ended() { # protocol, recording, words
-	scan=$((scan + 1))
-	replay "$1" "$2"
-	check "$2 of $1 is ended: $3" grep -q "outcome: BS_ERR_CALIBRATION: .*$3" replay.txt
-}
-of_scan() { ls images/*s$(printf %03d "$scan")-*.cfl 2>/dev/null; }
-written() { [ "$(of_scan | wc -l)" -ge 1 ]; }
-same() { # words, options and recording: the service's last scan
-	local words=$1
-	shift
-	check "$words: in one process" "$BORESIDE" recon -c site.cfg "$@" -o one.cfl
-	await written
-	ours=$(of_scan)
-	check "$words: bit for bit" cmp "$ours" one.cfl
-}
-replay sodium n1
-words="refused: BS_ERR_CALIBRATION: ls.w of protocol 'sodium': no scan of study '1.2.3' has left"
-check "without a proton image the scan is refused" grep -q "$words" replay.txt
-good lenient n1
-same "solved without W" -p lenient n1.h5
-good proton foreign
-good other p3
-replay sodium n1
-check "images of another protocol or study are not taken" grep -q "no scan of study" replay.txt
-good proton p1
-good sodium n1
-same "with W" -p sodium --before proton=p1.h5 n1.h5
+refused sodium n1.h5 "ls.w of protocol 'sodium': no scan of study '1.2.3' has left"
+good lenient n1.h5
+same "solved without W" 1 -p lenient n1.h5
+good proton foreign.h5
+good other p3.h5
+refused sodium n1.h5 "no scan of study" # images of another protocol or study are not taken
+good proton p1.h5
+good sodium n1.h5
+same "with W" 1 -p sodium --before proton=p1.h5 n1.h5
 cp one.cfl w.cfl
 cp one.hdr w.hdr
 check "the image that W was made of" "$BORESIDE" recon -c site.cfg -p proton p1.h5 -o p.h5
@@ -103,52 +75,46 @@ expect 1 "only MRD images (.h5) tell their place" -- -c site.cfg -p sodium --sca
 	w.cfl
 expect 1 "has no ls.w \"study\"" -- -c site.cfg -p plain --scan n1.h5 -o X.mtx p.h5
 expect 1 "no object in common" -- -c site.cfg -p sodium --scan far.h5 -o X.mtx p.h5
-good later n1
-same "26 neighbors, made with the first readout" -p later --before proton=p1.h5 n1.h5
-good unfold u
-same "Cartesian SENSE, a slice through the volume" -p unfold --before proton=p1.h5 u.h5
-good sodium half
-same "half a voxel off" -p sodium --before proton=p1.h5 half.h5
-good sodium off
-same "a voxel off" -p sodium --before proton=p1.h5 off.h5
+good later n1.h5
+same "26 neighbors, made with the first readout" 1 -p later --before proton=p1.h5 n1.h5
+good unfold u.h5
+same "Cartesian SENSE, a slice through the volume" 1 -p unfold --before proton=p1.h5 u.h5
+good sodium half.h5
+same "half a voxel off" 1 -p sodium --before proton=p1.h5 half.h5
+good sodium off.h5
+same "a voxel off" 1 -p sodium --before proton=p1.h5 off.h5
 cp one.cfl off.cfl
 cp one.hdr off.hdr
-good lenient stranger
-await written
+good lenient stranger.h5
+await written 1
 "$BORESIDE" recon -c site.cfg -p lenient off.h5 -o without.cfl >>out.txt 2>&1
 check "a voxel off W is not used" cmp off.cfl without.cfl
-good trusting off
-same "unless the site trusts it" -p trusting --before proton=p1.h5 off.h5
+good trusting off.h5
+same "unless the site trusts it" 1 -p trusting --before proton=p1.h5 off.h5
 check "which makes another image" sh -c "! cmp -s one.cfl off.cfl"
-ended sodium far "no object in common"
-good lenient far
-same "far away, without W" -p lenient --before proton=p1.h5 far.h5
-pid() { "$BORESIDE" status -c site.cfg --json | tr '{' '\n' |
-	sed -n 's/.*"name":"recon","pid":\([0-9]*\).*/\1/p'; }
-ready() { "$BORESIDE" status -c site.cfg --json | grep -q '"state":"idle"'; }
+ended sodium far.h5 "no object in common"
+good lenient far.h5
+same "far away, without W" 1 -p lenient --before proton=p1.h5 far.h5
 old=$(pid)
 check "recon is killed" kill -KILL "$old"
-replaced() { new=$(pid) && [ -n "$new" ] && [ "$new" != "$old" ] && ready; }
 await replaced
-good sodium n1
-await written
-check "its successor has the image, and makes the same W" cmp "$(of_scan)" w.cfl
-good proton p2
-good sodium n1
-same "the newest image of the study" -p sodium --before proton=p1.h5 --before proton=p2.h5 n1.h5
+good sodium n1.h5
+await written 1
+check "its successor has the image, and makes the same W" cmp "$(of)" w.cfl
+good proton p2.h5
+good sodium n1.h5
+same "the newest image of the study" 1 -p sodium --before proton=p1.h5 --before proton=p2.h5 n1.h5
 check "which is another" sh -c "! cmp -s one.cfl w.cfl"
 filed() { [ "$(ls mrd/*.h5 2>/dev/null | wc -l)" -ge 8 ]; }
 await filed
 ends
-says() { # words, pattern
-	check "$1" sh -c "strings -n 6 mrd/*.h5 | grep -q '$2'"
-}
-says "images say whose image W was made of" 'boreside_w_scan</name><value>p1<'
-says "and p2's" 'boreside_w_scan</name><value>p2<'
-says "that W was used" 'boreside_w</name><value>used<'
-says "that it was not" 'boreside_w</name><value>not used<'
-says "that it lies a voxel off" 'boreside_w_offset</name><value>-\{0,1\}\(0.9\|1.0\)'
-says "that it does not" 'boreside_w_offset</name><value>-\{0,1\}0.[01]'
-says "the weight of W, where the site gives none" 'boreside_lambda</name><value>0.03<'
-says "the weight of the identity" 'boreside_l2</name><value>0.1<'
+strings -n 6 mrd/*.h5 >words.txt
+says "images say whose image W was made of" 'boreside_w_scan</name><value>p1<' words.txt
+says "and p2's" 'boreside_w_scan</name><value>p2<' words.txt
+says "that W was used" 'boreside_w</name><value>used<' words.txt
+says "that it was not" 'boreside_w</name><value>not used<' words.txt
+says "that it lies a voxel off" 'boreside_w_offset</name><value>-\{0,1\}\(0.9\|1.0\)' words.txt
+says "that it does not" 'boreside_w_offset</name><value>-\{0,1\}0.[01]' words.txt
+says "the weight of W, where the site gives none" 'boreside_lambda</name><value>0.03<' words.txt
+says "the weight of the identity" 'boreside_l2</name><value>0.1<' words.txt
 check "and why it was not used" grep -q "without W: the scan lies .* voxels from W's image" log.txt

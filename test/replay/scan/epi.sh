@@ -3,7 +3,7 @@
 # `boreside recon` give the same bytes; what is corrected is the undisturbed scan; a scan that lacks
 # what its protocol needs is refused in words; errors on real recordings are those of their README
 set -u
-. "$(dirname "$0")/../../support/scratch.bash"
+. "$(dirname "$0")/scans.bash"
 small='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
   readouts = 37; slices = 2;'
 skips='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
@@ -36,34 +36,6 @@ check "every second line, with both" "${phantom[@]}" --accel 2 --calibration emb
 	--epi-phase 0.7 --epi-shift -0.4 -o torn.h5
 check "reversed lines without a triple" "$BORESIDE" phantom -c site.cfg -p epi --reversed -o bare.h5
 starts
-scan=0
-of() { ls images/*s"$(printf %03d "$scan")"-*.cfl 2>/dev/null; } # its images
-replay() { # protocol, recording: its last line is the outcome
-	scan=$((scan + 1))
-	"$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2" >replay.txt 2>&1
-	cat replay.txt >>out.txt
-}
-says() { check "$1" grep -q -- "$2" replay.txt; }
-written() { [ "$(of | wc -l)" -ge "$1" ]; }
-same() { # words, images, options and recording: those of the service's last scan; one.cfl stays
-	local words=$1 n=$2
-	shift 2
-	rm -f one*.cfl one*.hdr
-	check "$words: in one process" "$BORESIDE" recon -c site.cfg "$@" -o one.cfl
-	await written "$n"
-	mapfile -t ours < <(of)
-	one=(one.cfl one-*.cfl)
-	check "$words: $n images" [ ${#ours[@]} -eq "$n" ]
-	for ((i = 0; i < n && i < ${#ours[@]}; i++)); do
-		check "$words: image $((i + 1)), bit for bit" cmp "${ours[$i]}" "${one[$i]}"
-	done
-}
-near() { # words, image, reference, largest unscaled error
-	check "$1" "$BORESIDE" compare --max-unscaled "$4" "$2" "$3"
-}
-far() { # the same, not reached
-	check "$1" sh -c "! '$BORESIDE' compare --max-unscaled '$4' '$2' '$3'"
-}
 
 check "the undisturbed scan" "$BORESIDE" recon -c site.cfg -p plain still.h5 -o still.cfl
 # of the phantom's lines a phase is all there is; a shift asks for samples beyond the last (k ends

@@ -6,7 +6,7 @@
 # partial. A volume that would be late is made with fewer iterations, and certificates speak of
 # volumes.
 set -u
-. "$(dirname "$0")/../../support/scratch.bash"
+. "$(dirname "$0")/scans.bash"
 cd "$dir" || exit 1
 : >out.txt
 : >log.txt
@@ -46,7 +46,6 @@ phantom lines --accel 2 --calibration embedded,14 --snr 50
 recon() { # recon NAME PROTOCOL
 	check "$1 by $2" "$BORESIDE" recon -c site.cfg -p "$2" -o "$1.cfl" "$1.h5"
 }
-near() { check "$1" "$BORESIDE" compare --max-unscaled "$4" "$2.cfl" "$3.cfl"; }
 recon still fmri
 recon ramps ghost 2>/dev/null | grep -q '^not ok' && echo "ok ramps without epi.correct: refused" ||
 	echo "not ok ramps without epi.correct are taken"
@@ -59,36 +58,26 @@ recon skips fmri
 recon first fmri
 # a shift asks for samples beyond the last one, as in epi.sh: 6e-3 of a scan without noise
 for n in "" -0002 -0003; do
-	near "flat$n: as undisturbed" flat$n still$n 6e-3
-	near "on ramps$n: as undisturbed" ramps$n still$n 6e-3
-	near "partial Fourier$n: a quarter less of a head of sharp edges" early$n still$n 0.05
+	near "flat$n: as undisturbed" flat$n.cfl still$n.cfl 6e-3
+	near "on ramps$n: as undisturbed" ramps$n.cfl still$n.cfl 6e-3
+	near "partial Fourier$n: a quarter less of a head of sharp edges" early$n.cfl still$n.cfl \
+		0.05
 done
 for n in -0002 -0003; do # the first volume is that of the references
-	near "references as the first repetition$n" first$n still$n 6e-3
-	near "every second line, too$n" skips$n still$n 0.1
+	near "references as the first repetition$n" first$n.cfl still$n.cfl 6e-3
+	near "every second line, too$n" skips$n.cfl still$n.cfl 0.1
 done
 
 starts
-scan=0
-replay() { # replay PROTOCOL NAME: its last line is the outcome
-	scan=$((scan + 1))
-	"$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2.h5" >replay.txt 2>&1
-	cat replay.txt >>out.txt
-}
-says() { check "$1" grep -q -- "$2" replay.txt; }
-of() { ls "$1"/*s"$(printf %03d $scan)"-*."$2" 2>/dev/null; }
-written() { [ "$(of mrd h5 | wc -l)" -ge "$1" ] && [ "$(of images cfl | wc -l)" -ge "$1" ]; }
+complete() { [ "$(of mrd h5 | wc -l)" -ge 3 ] && written 3; }
 value() { # value NAME: of the scan's images, in their order
 	grep -a -h -o "boreside_$1</name><value>[^<]*" $(of mrd h5) | sed 's/.*>//' | xargs
 }
-is() { # is WHAT WANTED FOUND
-	[ "$2" = "$3" ] && echo "ok $1: $2" || echo "not ok $1: $3, not $2"
-}
 for name in ramps skips; do
-	replay fmri $name
+	replay fmri $name.h5
 	says "$name: the service" "outcome: BS_OK:"
-	await written 3
-	mapfile -t ours < <(of images cfl)
+	await complete
+	mapfile -t ours < <(of)
 	is "$name: volumes" 3 ${#ours[@]}
 	for n in 0 1 2; do
 		check "$name: volume $((n + 1)), bit for bit" cmp "${ours[$n]}" \
@@ -99,16 +88,16 @@ for name in ramps skips; do
 done
 is "the volume that waited for weights says how long" 1 \
 	"$(value stage_calibration_us | wc -w)"
-replay fmri none
+replay fmri none.h5
 says "without references" "BS_ERR_CALIBRATION.*of each slice alone, its references; 0 have come"
-is "it leaves no volume" 0 "$(of images cfl | wc -l)"
-replay zeros none
+is "it leaves no volume" 0 "$(of | wc -l)"
+replay zeros none.h5
 says "or as they come" "3 images are partial, .* may hold 2 slices: no single-band references"
-await written 3
+await complete
 is "each partial" "partial partial partial" "$(value quality)"
 
-replay late lines
-await written 3
+replay late lines.h5
+await complete
 is "what would be late is made with fewer iterations" "full fewer late" "$(value rung)"
 check "the log names the rung" grep -q "protocol 'late': full -> fewer: does less" log.txt
 ends

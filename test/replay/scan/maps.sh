@@ -4,7 +4,7 @@
 # central samples, also while a window slides; a combination by them is one by the maps of BART from
 # the same lines, and SENSE with them is as good as with the true ones
 set -u
-. "$(dirname "$0")/../../support/scratch.bash"
+. "$(dirname "$0")/scans.bash"
 small='matrix = [32, 37, 1]; coils = 6; readouts = 37; slices = 3;'
 prisma='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;
   samples = 128; readouts = 64; contrasts = 2;'
@@ -60,33 +60,20 @@ check "too few spokes are refused where they are armed" \
 check "in words" grep "samples k-space without gaps over . points around its center" few.txt
 sed -i '/name = "few"/,/espirit/d' site.cfg
 starts
-scan=0
-written() { [ "$(ls images/*s$(printf %03d $scan)-*.cfl 2>/dev/null | wc -l)" -ge "$1" ]; }
-same() { # protocol, recording, images
-	local n=$3
-	scan=$((scan + 1))
-	check "$1: $2 through the service" "$BORESIDE" replay -c site.cfg --asap $patience \
-		-p "$1" "$2"
-	check "$1: in one process" "$BORESIDE" recon -c site.cfg -p "$1" "$2" -o one.cfl
-	await written "$n"
-	mapfile -t ours < <(ls images/*s$(printf %03d $scan)-*.cfl)
-	one=(one.cfl one-*.cfl)
-	check "$1: $n images" [ ${#ours[@]} -eq "$n" ]
-	for ((i = 0; i < n; i++)); do
-		check "$1: image $((i + 1)), bit for bit" cmp "${ours[$i]}" "${one[$i]}"
-	done
-	rm -f one*.cfl one*.hdr
+both() { # PROTOCOL RECORDING IMAGES
+	good "$1" "$2"
+	same "$1" "$3" -p "$1" "$2"
 }
-same espirit separate.h5 6
-same espirit plain.h5 6
-same walsh separate.h5 6
-same virtual separate.h5 6
-same soft plain.h5 6
-same two spokes.h5 2
-same slide slide.h5 7
-same slid slid.h5 5
-same slab slab.h5 3
-same spokes spokes.h5 2
+both espirit separate.h5 6
+both espirit plain.h5 6
+both walsh separate.h5 6
+both virtual separate.h5 6
+both soft plain.h5 6
+both two spokes.h5 2
+both slide slide.h5 7
+both slid slid.h5 5
+both slab slab.h5 3
+both spokes spokes.h5 2
 "$BORESIDE" recon -c site.cfg -p true spokes.h5 -o true.cfl >>out.txt 2>&1
 true=(true.cfl true-*.cfl)
 for i in 0 1; do
@@ -101,7 +88,7 @@ for i in 0 1; do
 done
 if [ -d "${DATA:-none}/scan" ]; then
 	full=$DATA/scan/prisma2d_dual_20ch.h5
-	same made "$full" 2
+	both made "$full" 2
 	check "with BART's maps" "$BORESIDE" recon -c site.cfg -p given "$full" -o given.cfl
 	# maps differ by 2.5e-6 (test_maps); magnitudes do not depend on their phase
 	check "the same but for roundings, over the phantom" "$BORESIDE" compare \

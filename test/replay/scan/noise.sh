@@ -3,7 +3,7 @@
 # compression: the service and `boreside recon` give the same bytes; a scan that lacks the noise
 # that its protocol requires is refused in words; errors on a real recording are those of its README
 set -u
-. "$(dirname "$0")/../../support/scratch.bash"
+. "$(dirname "$0")/scans.bash"
 prisma='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;
   samples = 128; readouts = 64;'
 small='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
@@ -28,27 +28,6 @@ check "a scan that points to it" "${phantom[@]}" --noise-from 1_1 --measurement 
 check "a scan with its own" "${phantom[@]}" --noise-scan 8,150 --noise-from 1_1 --measurement 1_3 \
 	--seed 5 -o own.h5
 starts
-scan=0
-replay() { # protocol, recording: its last line is the outcome
-	scan=$((scan + 1))
-	"$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2" >replay.txt 2>&1
-	cat replay.txt >>out.txt
-}
-says() { check "$1" grep -q -- "$2" replay.txt; }
-written() { [ "$(ls images/*s00"$scan"-*.cfl 2>/dev/null | wc -l)" -ge "$1" ]; }
-same() { # words, images, options and recording: those of the service's last scan
-	local words=$1 n=$2
-	shift 2
-	check "$words: in one process" "$BORESIDE" recon -c site.cfg "$@" -o one.cfl
-	await written "$n"
-	mapfile -t ours < <(ls images/*s00"$scan"-*.cfl)
-	one=(one.cfl one-*.cfl)
-	check "$words: $n images" [ ${#ours[@]} -eq "$n" ]
-	for ((i = 0; i < n; i++)); do
-		check "$words: image $((i + 1)), bit for bit" cmp "${ours[$i]}" "${one[$i]}"
-	done
-	rm -f one*.cfl one*.hdr
-}
 
 replay required points.h5
 says "before its noise came, a scan that requires it is ended" \

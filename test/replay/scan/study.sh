@@ -3,7 +3,7 @@
 # and `boreside recon` give the same bytes; what does not fit is refused in words, most of it at
 # OPEN; the oldest goes first; recon's end in between costs nothing
 set -u
-. "$(dirname "$0")/../../support/scratch.bash"
+. "$(dirname "$0")/scans.bash"
 grid='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;
   slices = 2;'
 cat >"$dir/site.cfg" <<CFG
@@ -58,78 +58,42 @@ check "a phantom: a spiral" "$BORESIDE" phantom -c site.cfg -p spiral --oblique 
 	--study 1.2.3 --measurement spiral -o spiral.h5
 
 starts
-scan=0
-replay() { # protocol, recording: its last line is the outcome
-	"$BORESIDE" replay -c site.cfg --asap $patience -p "$1" "$2.h5" >replay.txt 2>&1
-	cat replay.txt >>out.txt
-}
-good() { # protocol, recording
-	scan=$((scan + 1))
-	replay "$1" "$2"
-	check "$2 through the service" grep -q 'outcome: BS_OK' replay.txt
-}
-refused() { # protocol, recording, words
-	replay "$1" "$2"
-	check "$2 is refused at OPEN: $3" grep -q "refused: BS_ERR_CALIBRATION: .*$3" replay.txt
-}
-ended() {
-	scan=$((scan + 1))
-	replay "$1" "$2"
-	check "$2 is ended: $3" grep -q "outcome: BS_ERR_CALIBRATION: .*$3" replay.txt
-}
-written() { [ "$(ls images/*s$(printf %03d "$scan")-*.cfl 2>/dev/null | wc -l)" -ge 2 ]; }
-same() { # words, options and recording: the service's last scan
-	local words=$1
-	shift
-	check "$words: in one process" "$BORESIDE" recon -c site.cfg "$@" -o one.cfl
-	await written
-	mapfile -t ours < <(ls images/*s$(printf %03d "$scan")-*.cfl)
-	one=(one.cfl one-*.cfl)
-	for i in 0 1; do
-		check "$words: image $i, bit for bit" cmp "${ours[$i]}" "${one[$i]}"
-	done
-	rm -f one*
-}
-refused folded same "no scan of study '1.2.3' has left any"
-good makes full1
-refused folded alone "names neither a scan .* nor a study"
-refused folded stranger "no scan of study '1.2.4' has left any"
-refused folded fov "field of view of scan 'full1' is 32 mm along x, of this one 40"
-refused three three "scan 'full1' has 2 slices, this one 3"
-ended folded moved "slice 0 of scan 'full1' lies at"
-ended folded turned "or its axes differ"
-good folded named
-same "maps of the scan that the header names" -p folded --before makes=full1.h5 named.h5
+refused folded same.h5 "no scan of study '1.2.3' has left any"
+good makes full1.h5
+refused folded alone.h5 "names neither a scan .* nor a study"
+refused folded stranger.h5 "no scan of study '1.2.4' has left any"
+refused folded fov.h5 "field of view of scan 'full1' is 32 mm along x, of this one 40"
+refused three three.h5 "scan 'full1' has 2 slices, this one 3"
+ended folded moved.h5 "slice 0 of scan 'full1' lies at"
+ended folded turned.h5 "or its axes differ"
+good folded named.h5
+same "maps of the scan that the header names" 2 -p folded --before makes=full1.h5 named.h5
 cp "${ours[0]}" named.cfl
 cp "${ours[0]%.cfl}.hdr" named.hdr
 check "all lines of the scan that made them" "$BORESIDE" recon -c site.cfg -p makes full1.h5 \
 	-o all.cfl
 # 3.4e-2, of which noise is 1e-2; with 20 calibration lines of its own it is 2.0e-2, folded 0.5
 check "unfolded" "$BORESIDE" compare --max-unscaled 4e-2 named.cfl all.cfl
-pid() { "$BORESIDE" status -c site.cfg --json | tr '{' '\n' |
-	sed -n 's/.*"name":"recon","pid":\([0-9]*\).*/\1/p'; }
-ready() { "$BORESIDE" status -c site.cfg --json | grep -q '"state":"idle"'; }
 old=$(pid)
 check "recon is killed" kill -KILL "$old"
-replaced() { new=$(pid) && [ -n "$new" ] && [ "$new" != "$old" ] && ready; }
 await replaced
-good folded named
-await written
-mapfile -t ours < <(ls images/*s$(printf %03d "$scan")-*.cfl)
+good folded named.h5
+await written 2
+mapfile -t ours < <(of)
 check "its successor has the maps, too" cmp "${ours[0]}" named.cfl
-good spiral spiral
-same "a spiral with maps of lines" -p spiral --before makes=full1.h5 spiral.h5
-good makes full2
-good folded same
-same "the newest of the study" -p folded --before makes=full1.h5 --before makes=full2.h5 same.h5
-good makes full3
-refused folded named "scan 'full1', which the header names, has left none, or is not known"
-good white noisy
-ended foldedwhite quiet "scan 'noisy' were whitened, those of this one are not"
-good makes2 full1
-refused folded named "6 coils in 2 sets, this one needs 32 x 37 x 1 of 6 in 1"
-good folded2 named
-same "two sets of maps" -p folded2 --before makes2=full1.h5 named.h5
+good spiral spiral.h5
+same "a spiral with maps of lines" 2 -p spiral --before makes=full1.h5 spiral.h5
+good makes full2.h5
+good folded same.h5
+same "the newest of the study" 2 -p folded --before makes=full1.h5 --before makes=full2.h5 same.h5
+good makes full3.h5
+refused folded named.h5 "scan 'full1', which the header names, has left none, or is not known"
+good white noisy.h5
+ended foldedwhite quiet.h5 "scan 'noisy' were whitened, those of this one are not"
+good makes2 full1.h5
+refused folded named.h5 "6 coils in 2 sets, this one needs 32 x 37 x 1 of 6 in 1"
+good folded2 named.h5
+same "two sets of maps" 2 -p folded2 --before makes2=full1.h5 named.h5
 "$BORESIDE" recon -c site.cfg -p folded same.h5 -o one.cfl >replay.txt 2>&1
 check "recon without refuses, too" grep -q "BS_ERR_CALIBRATION: .*no scan came before" replay.txt
 filed() { ls mrd/*.h5 >/dev/null 2>&1; }

@@ -97,7 +97,7 @@ static void against_host(struct fixture *f)
 	if (rc == 0)
 		rc = bs_arena_open(&arena, need.total_bytes, &why);
 	if (rc == 0)
-		rc = bs_nufft_plan(&host, &f->spec, f->k, f->weight, &arena, team, "", &why);
+		rc = bs_nufft_plan(&host, &f->spec, f->k, f->weight, &arena, team, &why);
 	CHECK(rc == 0, "%s: host twin planned%s%s", t->name, rc ? ": " : "", rc ? why.text : "");
 	if (rc != 0)
 		return;

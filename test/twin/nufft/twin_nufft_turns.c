@@ -28,7 +28,7 @@ static int host_of(const struct fixture *f, float *image, float *data, struct bs
 	if (rc == 0)
 		rc = bs_arena_open(&arena, need.total_bytes, why);
 	if (rc == 0)
-		rc = bs_nufft_plan(&host, &f->spec, f->k, f->weight, &arena, team, "", why);
+		rc = bs_nufft_plan(&host, &f->spec, f->k, f->weight, &arena, team, why);
 	if (rc == 0) {
 		bs_nufft_adjoint(host, f->data, image);
 		bs_nufft_forward(host, f->image, data);

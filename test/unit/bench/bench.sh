@@ -52,6 +52,6 @@ ends 0 "small  set aside" "$bench" log --seconds 0.1
 
 # the streams that are compared, in small: no times, but that each image came, and previews: of 440
 # those that a frame would have waited for are left out (ipc/WIRE.md), as on a busy machine
-export BACKEND=host RATE=20 FRAMES=10 TURNS=1
+export BACKEND=host RATE=20 FRAMES=10 TURNS=1 WARM=2
 ends 0 "previews, 1 blocks, [1-9][0-9]* previews" "$bench" previews
 ends 0 "ls/host" env METHOD=ls FRAMES=2 "$bench" previews

@@ -16,6 +16,8 @@
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
 
+static const struct bs_gate_spec plain;
+
 static struct bs_worker_env env;
 static struct ingest in;
 
@@ -268,7 +270,7 @@ static void test_waiting(void)
 	int fd = -1;
 
 	(void)snprintf(url, sizeof(url), "ipc:///tmp/boreside-ingest-%d", (int)getpid());
-	CHECK(bs_gate_open(&in.gate, url, 4096, NULL) == 0 &&
+	CHECK(bs_gate_open(&in.gate, url, 4096, &plain, NULL) == 0 &&
 		      (fd = say_waveform(url + strlen("ipc://"), in.now.session)) >= 0,
 	      "a peer says a number of the scan");
 	o->sealed = 1;
@@ -300,7 +302,7 @@ static void test_both_wait(void)
 	int fd[2];
 
 	(void)snprintf(url, sizeof(url), "ipc:///tmp/boreside-ingest-%d", (int)getpid());
-	CHECK(bs_gate_open(&in.gate, url, 4096, NULL) == 0, "an endpoint");
+	CHECK(bs_gate_open(&in.gate, url, 4096, &plain, NULL) == 0, "an endpoint");
 	in.now.state = BS_STATE_IDLE;
 	for (int i = 0; i < 2; i++) {
 		o[i].session = session + 10 + (uint64_t)i;
@@ -406,7 +408,7 @@ static void test_unheard(void)
 	int fd = -1;
 
 	(void)snprintf(url, sizeof(url), "ipc:///tmp/boreside-ingest-%d", (int)getpid());
-	CHECK(bs_gate_open(&in.gate, url, 4096, NULL) == 0, "an endpoint");
+	CHECK(bs_gate_open(&in.gate, url, 4096, &plain, NULL) == 0, "an endpoint");
 	in.now.state = BS_STATE_SCANNING;
 	bs_order_start(&in.now.order, 1);
 	in.now.peer = in.from = 0;

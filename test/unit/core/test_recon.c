@@ -265,7 +265,7 @@ static void turn(void)
 	p.discard = 3;
 	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0 && row == 3,
 	      "a reversed line states its center as it is stored: %s", why.text);
-	bs_admit_turn(&p, &h, data[0]);
+	bs_admit_reverse(&p, &h, data[0]);
 	CHECK(memcmp(data, forth, sizeof(data)) == 0 && h.discard_pre == 2 && h.discard_post == 1 &&
 		      h.center_sample == 2 + 8 && h.flags == reversed,
 	      "turned, each coil by itself; discarded %u and %u, center %u", h.discard_pre,
@@ -273,7 +273,7 @@ static void turn(void)
 	h.flags = 0;
 	CHECK(bs_admit_acq(&in, &h, NULL, data, &row, &why) == 0,
 	      "it is then what a forward line is: %s", why.text);
-	bs_admit_turn(&p, &h, data[0]);
+	bs_admit_reverse(&p, &h, data[0]);
 	CHECK(memcmp(data, forth, sizeof(data)) == 0, "a forward line stays");
 	h.flags = reversed;
 	h.discard_pre = 1;
@@ -285,16 +285,16 @@ static void turn(void)
 	p.traj.type = BS_TRAJ_RADIAL2D;
 	bs_plan_make(&p);
 	h.trajectory_dimensions = 2;
-	bs_admit_turn(&p, &h, data[0]);
+	bs_admit_reverse(&p, &h, data[0]);
 	CHECK(memcmp(data, forth, sizeof(data)) == 0, "its own trajectory says where it lies");
 	h.trajectory_dimensions = 0;
 	p.traj.type = BS_TRAJ_FILE;
 	bs_plan_make(&p);
-	bs_admit_turn(&p, &h, data[0]);
+	bs_admit_reverse(&p, &h, data[0]);
 	CHECK(memcmp(data, forth, sizeof(data)) == 0, "so does a file's, as it was sampled");
 	p.traj.type = BS_TRAJ_RADIAL2D;
 	bs_plan_make(&p);
-	bs_admit_turn(&p, &h, data[0]);
+	bs_admit_reverse(&p, &h, data[0]);
 	CHECK(memcmp(data, back, sizeof(data)) == 0, "a path that was made runs from -k to +k");
 }
 

@@ -229,8 +229,8 @@ static void q_by_definition(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, e
 
 	make_samples(dims, 17);
 	(void)bs_team_open(&team, 2, &why);
-	CHECK(bs_q_make(q, &s, k, weight, team, NULL, NULL, &why) == 0, "Q of %ux%ux%u %s", x, y, z,
-	      why.text);
+	CHECK(bs_q_make(q, &s, k, weight, &(struct bs_q_making){ .team = team }, &why) == 0,
+	      "Q of %ux%ux%u %s", x, y, z, why.text);
 	for (int nz = 1 - Nz; nz < Nz; nz++)
 		for (int ny = 1 - (int)y; ny < (int)y; ny++)
 			for (int nx = 0; nx < (int)x; nx++) {

@@ -231,14 +231,14 @@ static uint32_t solve(const struct problem *t)
 	make_f(&p, t);
 	make_dense(&p, t);
 	make_rhs(&p, t);
-	rc = bs_q_make(p.q, &qs, p.k, NULL, team, NULL, NULL, &why);
+	rc = bs_q_make(p.q, &qs, p.k, NULL, &(struct bs_q_making){ .team = team }, &why);
 	if (rc == 0)
 		rc = bs_ls_need(&s, &need, &why);
 	if (rc == 0)
 		rc = bs_arena_open(&arena, need.total_bytes, &why);
 	if (rc == 0)
-		rc = bs_ls_plan(&plan, &s, p.q, p.maps, t->w != 0 ? &p.w : NULL, &arena, team,
-				&why);
+		rc = bs_ls_plan(&plan, &s, p.q, p.maps, t->w != 0 ? &p.w : NULL,
+				&(struct bs_arm_env){ .arena = &arena, .team = team }, &why);
 	CHECK(rc == 0 && arena.used == need.total_bytes, "%s: plan takes what need states %s",
 	      t->name, why.text);
 	if (rc == 0 && t->w != 0) {
@@ -314,7 +314,7 @@ static void circulant_inverse(void)
 		for (int v = 0; v < 120; v++)
 			truth[v] += f[v] * dot / (120.0 * (2.0 * 120.0 * (double)weight[m] + 7.0));
 	}
-	CHECK(bs_q_make(q, &qs, k, weight, team, NULL, NULL, NULL) == 0 &&
+	CHECK(bs_q_make(q, &qs, k, weight, &(struct bs_q_making){ .team = team }, NULL) == 0 &&
 		      bs_circulant_need(3, N, &need, NULL) == 0 &&
 		      bs_arena_open(&arena, need.total_bytes, NULL) == 0 &&
 		      bs_circulant_plan(&plan, 3, N, q, &arena, team, NULL) == 0,

@@ -37,7 +37,7 @@ static int measure(const struct places *p, double accuracy, struct places_error 
 	if (rc == 0)
 		rc = bs_arena_open(&arena, need.total_bytes, &why);
 	if (rc == 0)
-		rc = bs_nufft_plan(&plan, &s, p->k, NULL, &arena, team, "", &why);
+		rc = bs_nufft_plan(&plan, &s, p->k, NULL, &arena, team, &why);
 	if (rc == 0) {
 		bs_nufft_info(plan, info);
 		rc = places_measure(p, run, plan, e);

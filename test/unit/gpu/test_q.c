@@ -32,7 +32,8 @@ static void compare(uint32_t dims, const uint32_t matrix[3], enum bs_basis basis
 		spec.sum = i ? BS_SUM_NUFFT : BS_SUM_EXACT;
 		q[i] = malloc(size * 2 * sizeof(float));
 		failed |= !q[i] || !k || !weight ||
-			  bs_q_make(q[i], &spec, k, weight, team, NULL, NULL, &why);
+			  bs_q_make(q[i], &spec, k, weight, &(struct bs_q_making){ .team = team },
+				    &why);
 	}
 	if (failed) {
 		CHECK(0, "Q: %s", why.text);

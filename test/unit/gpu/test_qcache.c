@@ -43,7 +43,8 @@ static void get(enum bs_qcache_from wanted, const char *what)
 	int rc;
 
 	memset(q, 0xff, bytes);
-	rc = bs_qcache_get(q, &spec, k, weight, team, folder, NULL, NULL, &from, &why);
+	rc = bs_qcache_get(q, &spec, k, weight,
+			   &(struct bs_q_making){ team, NULL, NULL, folder, &from }, &why);
 	CHECK(rc == 0 && from == wanted && memcmp(q, truth, bytes) == 0, "%s: %s, the same bits %s",
 	      what, from == BS_QCACHE_DISK ? "from disk" : "computed", why.text);
 }
@@ -70,7 +71,8 @@ static void other(const char *what, int count)
 {
 	enum bs_qcache_from from = BS_QCACHE_DISK;
 
-	CHECK(bs_qcache_get(q, &spec, k, weight, team, folder, NULL, NULL, &from, NULL) == 0 &&
+	CHECK(bs_qcache_get(q, &spec, k, weight,
+			    &(struct bs_q_making){ team, NULL, NULL, folder, &from }, NULL) == 0 &&
 		      from == BS_QCACHE_COMPUTED && files() == count,
 	      "%s: a file of its own, %d now", what, count);
 }
@@ -96,18 +98,23 @@ static void makers(int count)
 	float *other_q = malloc(bytes);
 	enum bs_qcache_from from = BS_QCACHE_DISK;
 	struct bs_fail why = { 0 };
-	int rc = bs_qcache_get_by(q, &spec, 7, k, weight, folder, make_otherwise, truth, &from,
-				  &why);
+	int rc = bs_qcache_get_by(q, &spec, k, weight,
+				  &(struct bs_q_making){ .cache_dir = folder, .from = &from },
+				  &(struct bs_q_maker){ 7, make_otherwise, truth }, &why);
 
 	CHECK(rc == 0 && from == BS_QCACHE_COMPUTED && made == 1 && files() == count,
 	      "another maker: a file of its own, %d now", count);
 	memcpy(other_q, q, bytes);
 	get(BS_QCACHE_DISK, "the host's is still there");
 	memset(q, 0, bytes);
-	rc = bs_qcache_get_by(q, &spec, 7, k, weight, folder, make_otherwise, truth, &from, &why);
+	rc = bs_qcache_get_by(q, &spec, k, weight,
+			      &(struct bs_q_making){ .cache_dir = folder, .from = &from },
+			      &(struct bs_q_maker){ 7, make_otherwise, truth }, &why);
 	CHECK(rc == 0 && from == BS_QCACHE_DISK && made == 1 && memcmp(q, other_q, bytes) == 0,
 	      "the other maker finds its own bits");
-	rc = bs_qcache_get_by(q, &spec, 9, k, weight, folder, make_otherwise, truth, &from, &why);
+	rc = bs_qcache_get_by(q, &spec, k, weight,
+			      &(struct bs_q_making){ .cache_dir = folder, .from = &from },
+			      &(struct bs_q_maker){ 9, make_otherwise, truth }, &why);
 	CHECK(rc == 0 && from == BS_QCACHE_COMPUTED && made == 2 && files() == count + 1,
 	      "the same maker at another rounding: once more");
 	free(other_q);
@@ -129,7 +136,8 @@ int main(void)
 	(void)bs_team_open(&team, 2, NULL);
 	truth = malloc(bs_q_size(&spec) * 8);
 	q = malloc(bs_q_size(&spec) * 8);
-	CHECK(bs_q_make(truth, &spec, k, weight, team, NULL, NULL, &why) == 0, "Q %s", why.text);
+	CHECK(bs_q_make(truth, &spec, k, weight, &(struct bs_q_making){ .team = team }, &why) == 0,
+	      "Q %s", why.text);
 	get(BS_QCACHE_COMPUTED, "an empty cache");
 	CHECK(files() == 1, "one file, no drafts left");
 	get(BS_QCACHE_DISK, "the second time");
@@ -157,13 +165,15 @@ int main(void)
 	other("other weights", 7);
 	k[7] *= 0.5f;
 	other("another trajectory", 8);
-	CHECK(bs_qcache_get(q, &spec, k, weight, team, "/nonexistent/folder", NULL, NULL, &from,
+	CHECK(bs_qcache_get(q, &spec, k, weight,
+			    &(struct bs_q_making){ team, NULL, NULL, "/nonexistent/folder", &from },
 			    &why) == 0 &&
 		      from == BS_QCACHE_NOT_KEPT,
 	      "a cache that cannot be written costs nothing but time, and says so %s", why.text);
 	spec.matrix[0] = 0;
-	CHECK(bs_qcache_get(q, &spec, k, weight, team, folder, NULL, NULL, NULL, &why) ==
-		      BS_ERR_CONFIG,
+	CHECK(bs_qcache_get(q, &spec, k, weight,
+			    &(struct bs_q_making){ team, NULL, NULL, folder, NULL },
+			    &why) == BS_ERR_CONFIG,
 	      "a matrix of 0 refused: %s", why.text);
 	(void)snprintf(clean, sizeof(clean), "rm -rf '%s'", folder);
 	bs_team_close(team);

@@ -127,7 +127,9 @@ static int arm(struct armed *a, const struct scan *t, double error, uint32_t tog
 	if (rc == 0)
 		rc = bs_team_open(&a->team, members, why);
 	if (rc == 0)
-		rc = bs_segments_plan(&a->plan, &s, k, weight, hz, &a->arena, a->team, "", why);
+		rc = bs_segments_plan(&a->plan, &s, k, weight, hz,
+				      &(struct bs_arm_env){ .arena = &a->arena, .team = a->team },
+				      why);
 	if (rc == 0)
 		CHECK(a->arena.used == need.total_bytes, "plan takes what need states");
 	return rc;

@@ -147,7 +147,8 @@ static void against_direct(uint32_t dims, uint32_t x, uint32_t y, uint32_t z, ui
 	}
 	random_values(in, values, 3);
 	random_values(maps, values, 9);
-	CHECK(bs_q_make(q, &qs, k, weight, team, NULL, NULL, &why) == 0, "Q %s", why.text);
+	CHECK(bs_q_make(q, &qs, k, weight, &(struct bs_q_making){ .team = team }, &why) == 0,
+	      "Q %s", why.text);
 	plan = open_plan(&arena, &s, q);
 	if (plan == NULL)
 		return;
@@ -229,7 +230,7 @@ static void threads(void)
 	random_values(in, values, 1);
 	random_values(maps, values * 3, 2);
 	random_values(k, (size_t)SAMPLES * 3, 4);
-	(void)bs_q_make(q, &qs, k, NULL, team, NULL, NULL, NULL);
+	(void)bs_q_make(q, &qs, k, NULL, &(struct bs_q_making){ .team = team }, NULL);
 	for (int members = 1; members <= 3; members++) {
 		struct bs_arena arena;
 		struct bs_toeplitz *plan;

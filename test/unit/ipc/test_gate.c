@@ -19,6 +19,8 @@
 #include "test/support/check.h"
 #include "test/support/crowd.h"
 
+static const struct bs_gate_spec plain;
+
 #define MAX (300u << 10)
 
 static char dir[] = "/tmp/boreside-gate-XXXXXX";
@@ -54,7 +56,7 @@ static void settle(void)
 static bool open_gate(const char *url)
 {
 	struct bs_fail why = { 0 };
-	int rc = bs_gate_open(&g, url, MAX, &why);
+	int rc = bs_gate_open(&g, url, MAX, &plain, &why);
 
 	CHECK(rc == 0, "a gate at %.4s %s", url, why.text);
 	return rc == 0;
@@ -484,14 +486,15 @@ static void test_places(void)
 	CHECK(strcmp(name, expected) == 0, "it is %s", name);
 	bs_gate_release(&g, m.peer);
 	(void)close(fd);
-	CHECK(bs_gate_open(&other, urls[0], MAX, &why) == BS_ERR_IO && other.fd == -1,
+	CHECK(bs_gate_open(&other, urls[0], MAX, &plain, &why) == BS_ERR_IO && other.fd == -1,
 	      "a socket that is served is not taken: %s", why.text);
 	(void)snprintf(path, sizeof(path), "ipc://%s/file", dir);
 	(void)close(open(path + 6, O_CREAT | O_WRONLY, 0600));
-	CHECK(bs_gate_open(&other, path, MAX, &why) == BS_ERR_IO && access(path + 6, F_OK) == 0,
+	CHECK(bs_gate_open(&other, path, MAX, &plain, &why) == BS_ERR_IO &&
+		      access(path + 6, F_OK) == 0,
 	      "a file is not deleted: %s", why.text);
-	CHECK(bs_gate_open(&other, "ws://127.0.0.1:9", MAX, &why) == BS_ERR_CONFIG &&
-		      bs_gate_open(&other, urls[0], 0, &why) == BS_ERR_CONFIG,
+	CHECK(bs_gate_open(&other, "ws://127.0.0.1:9", MAX, &plain, &why) == BS_ERR_CONFIG &&
+		      bs_gate_open(&other, urls[0], 0, &plain, &why) == BS_ERR_CONFIG,
 	      "another transport, and messages of no length: %s", why.text);
 	(void)unlink(path + 6);
 }

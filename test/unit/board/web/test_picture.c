@@ -21,18 +21,24 @@ static unsigned value(size_t i)
 static int make(uint16_t type, const uint32_t size[3], uint16_t channels, const void *pixels,
 		size_t bytes)
 {
-	struct bs_mrd_image head = { .data_type = type,
-				     .matrix_size = { (uint16_t)size[0], (uint16_t)size[1],
-						      (uint16_t)size[2] },
-				     .channels = channels,
-				     .slice = 3,
-				     .image_type = image_type,
-				     .user_int = { 5000, 1200, 1, 7, 2, 2, 0, 2 } };
+	const struct bs_asked image = {
+		.session = 0x1234,
+		.number = 42,
+		.head = { .data_type = type,
+			  .matrix_size = { (uint16_t)size[0], (uint16_t)size[1],
+					   (uint16_t)size[2] },
+			  .channels = channels,
+			  .slice = 3,
+			  .image_type = image_type,
+			  .user_int = { 5000, 1200, 1, 7, 2, 2, 0, 2 } },
+		.pixels = pixels,
+		.pixels_len = bytes,
+	};
 	int rc;
 
 	free(out);
 	out = NULL;
-	rc = bs_picture_make(&out, &out_len, &head, pixels, bytes, 0x1234, 42, NULL);
+	rc = bs_picture_make(&out, &out_len, &image, NULL);
 	if (rc == 0)
 		memcpy(&p, out, sizeof(p));
 	else

@@ -75,7 +75,7 @@ static struct bs_mrd_acq turn(uint16_t center)
 		for (uint32_t i = 0; i < p.samples; i++)
 			all[2 * (c * h.number_of_samples + 2 + i)] =
 				(float)(100 * c + p.samples - i);
-	bs_admit_turn(&p, &h, all);
+	bs_admit_reverse(&p, &h, all);
 	return h;
 }
 

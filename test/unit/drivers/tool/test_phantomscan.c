@@ -395,7 +395,7 @@ static void test_turned_coils(void)
 
 	p.slices = 3;
 	bs_plan_make(&p);
-	q.coil_turn_deg = 40.0;
+	q.coil_angle_deg = 40.0;
 	s = record(q, &p);
 	q.protocol = &p;
 	q.traj = &t;
@@ -411,8 +411,8 @@ static void test_turned_coils(void)
 		struct bs_coils coils;
 		struct bs_phantom ph;
 
-		if (bs_coils_turned(&coils, COILS, 2, p.matrix,
-				    40.0 * slice * 3.141592653589793 / 180.0, NULL) != 0 ||
+		if (bs_coils_rotated(&coils, COILS, 2, p.matrix,
+				     40.0 * slice * 3.141592653589793 / 180.0, NULL) != 0 ||
 		    bs_phantom_make(&ph, 2, p.matrix, slice, 3, 0, NULL) != 0)
 			wrong++;
 		bs_coils_maps(&coils, own);

@@ -36,7 +36,7 @@ static void test_order(void)
 		h.acquisition_time_stamp = 500 + at;
 		h.user_int[0] = INT32_MAX - 1500000;
 		h.flags = BS_MRD_LAST_IN_SLICE | (at == 8 ? BS_MRD_LAST_IN_MEASUREMENT : 0);
-		bs_repeat_turn(&r, n, &h);
+		bs_repeat_count(&r, n, &h);
 		wrong += at != want[n] || round != again;
 		wrong += h.idx.repetition != recorded[at] + 2 * again || h.scan_counter != n + 1 ||
 			 h.acquisition_time_stamp != 500 + at + 400 * again;

@@ -173,24 +173,29 @@ static void test_compress(void)
 	make_noise(&n);
 	make_data(V, 0.0);
 	gram_of(gram);
-	CHECK(bs_compress((double *)a, V, N, gram, NULL, &kept, work, &why) == 0, "%s", why.text);
+	CHECK(bs_compress((double *)a, &(struct bs_compressing){ V, N, 1, gram, NULL, work }, &kept,
+			  &why) == 0,
+	      "%s", why.text);
 	CHECK(off_white(a, V, NULL) < TIGHT, "rows are orthonormal: %.1e", off_white(a, V, NULL));
 	/* the data are floats: what is beyond the rank is their rounding */
 	CHECK(lost(a, V) < 1e-13 && fabs(kept - 1.0) < 1e-13,
 	      "%d sources in %d virtual coils: %.1e", V, V, lost(a, V));
 	make_data(V + 4, 0.1);
 	gram_of(gram);
-	(void)bs_compress((double *)a, V, N, gram, NULL, &kept, work, &why);
+	(void)bs_compress((double *)a, &(struct bs_compressing){ V, N, 1, gram, NULL, work }, &kept,
+			  &why);
 	CHECK(fabs(lost(a, V) - (1.0 - kept)) < TIGHT && kept < 0.999,
 	      "what is said to be lost is lost: %.4f of %.4f", lost(a, V), 1.0 - kept);
 	(void)bs_whiten((double *)w, &n, 1.0, &why);
 	bs_noise_covariance(&n, 1.0, (double *)psi);
-	CHECK(bs_compress((double *)a, V, N, gram, (double *)w, &kept, work, &why) == 0, "%s",
-	      why.text);
+	CHECK(bs_compress((double *)a, &(struct bs_compressing){ V, N, 1, gram, (double *)w, work },
+			  &kept, &why) == 0,
+	      "%s", why.text);
 	CHECK(off_white(a, V, psi) < TIGHT, "after whitening, noise stays white: %.1e",
 	      off_white(a, V, psi));
 	memset(gram, 0, sizeof(gram));
-	CHECK(bs_compress((double *)a, V, N, gram, NULL, &kept, work, &why) == BS_ERR_VALUE,
+	CHECK(bs_compress((double *)a, &(struct bs_compressing){ V, N, 1, gram, NULL, work }, &kept,
+			  &why) == BS_ERR_VALUE,
 	      "no signal: %s", why.text);
 }
 
@@ -243,11 +248,15 @@ static void test_aligned(void)
 			}
 		gram_of(gram[x]);
 	}
-	CHECK(bs_compress_aligned((double *)a, V, N, PLACES, gram[0], NULL, &kept, work, &why) == 0,
+	CHECK(bs_compress_aligned((double *)a,
+				  &(struct bs_compressing){ V, N, PLACES, gram[0], NULL, work },
+				  &kept, &why) == 0,
 	      "aligned %s", why.text);
 	for (uint32_t x = 0; x < PLACES; x++) {
 		off = fmax(off, off_white(a[x], V, NULL));
-		(void)bs_compress((double *)alone, V, N, gram[x], NULL, &kept, work, &why);
+		(void)bs_compress((double *)alone,
+				  &(struct bs_compressing){ V, N, 1, gram[x], NULL, work }, &kept,
+				  &why);
 		if (x > 0)
 			jump = fmax(jump, apart(alone, before));
 		memcpy(before, alone, sizeof(before));
@@ -294,7 +303,7 @@ static void test_mix(void)
 		for (uint32_t i = 0; i < v * n * 2; i++)
 			matrix[i] = (float)normal();
 		memset(out, 0, sizeof(out));
-		bs_mix(out, OUT, matrix, v, n, samples, in, 131);
+		bs_mix(out, OUT, &(struct bs_mix){ matrix, v, n }, samples, in, 131);
 		for (uint32_t i = 0; i < v; i++)
 			for (uint32_t s = 0; s < OUT; s++) {
 				z want = 0.0;
@@ -314,7 +323,7 @@ static void test_mix(void)
 			}
 		CHECK(worst < 2.0 * (n + 1) * 0x1p-24, "%u of %u coils, %u samples: %.1e", v, n,
 		      samples, worst);
-		bs_mix(again, OUT, matrix, v, n, samples, in, 131);
+		bs_mix(again, OUT, &(struct bs_mix){ matrix, v, n }, samples, in, 131);
 		CHECK(memcmp(out, again, sizeof(float) * 2 * samples) == 0, "the same bytes again");
 	}
 }

@@ -73,9 +73,9 @@ static int frame(struct armed *a, uint32_t slice, uint32_t contrast, double turn
 static int open_one(struct armed *a, const struct bs_protocol *p, struct bs_traj *traj)
 {
 	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
-	const struct bs_tables tables = { .traj = traj,
-					  .turn = bs_plan_has(&p->plan, BS_PLAN_ECHOES) ? turn
-											: NULL };
+	const struct bs_tables tables = {
+		.traj = traj, .phase_step = bs_plan_has(&p->plan, BS_PLAN_ECHOES) ? turn : NULL
+	};
 	struct bs_fail why = { 0 };
 	int rc = armed_open(a, NULL, p, &tables, env, &why);
 

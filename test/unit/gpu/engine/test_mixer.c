@@ -280,7 +280,8 @@ static void expect(double complex *a, uint32_t rows, uint32_t slice, const doubl
 
 	for (uint32_t row = 7; row < 23; row++)
 		bs_gram_add(gram, COILS, SAMPLES, data[slice][0][row], SAMPLES);
-	CHECK(bs_compress((double *)a, rows, COILS, gram, w, &kept, work, &why) == 0,
+	CHECK(bs_compress((double *)a, &(struct bs_compressing){ rows, COILS, 1, gram, w, work },
+			  &kept, &why) == 0,
 	      "expected matrix");
 }
 

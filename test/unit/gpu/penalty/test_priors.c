@@ -140,7 +140,7 @@ static int open_frames(struct bench *b, struct bs_fail *why)
 	for (uint32_t t = 0; t < p->frames && rc == 0; t++) {
 		for (size_t i = 0; i < 2 * (size_t)p->points; i++)
 			k[i] = (float)p->k[2 * (size_t)t * p->points + i];
-		rc = bs_q_make(q, &qs, k, NULL, b->team, NULL, NULL, why);
+		rc = bs_q_make(q, &qs, k, NULL, &(struct bs_q_making){ .team = b->team }, why);
 		if (rc == 0)
 			rc = bs_toeplitz_plan(&b->toeplitz[t], &s, q, &b->arena, b->team, why);
 		for (uint32_t c = 0; c < p->coils; c++) {

@@ -89,7 +89,7 @@ static bool open_gate(void)
 
 	for (int i = 0; rc != 0 && i < 20; i++) {
 		choose_url();
-		rc = bs_gate_open_by(&g, url, MAX, &spec, &why);
+		rc = bs_gate_open(&g, url, MAX, &spec, &why);
 	}
 	CHECK(rc == 0, "a gate with a lock %s", why.text);
 	return rc == 0;
@@ -393,7 +393,7 @@ static void restart(void)
 
 	CHECK(l != NULL && round_trip(l, 100), "before the gate's end");
 	bs_gate_close(&g);
-	UNTIL((rc = bs_gate_open_by(&g, url, MAX, &spec, NULL)) == 0)
+	UNTIL((rc = bs_gate_open(&g, url, MAX, &spec, NULL)) == 0)
 	continue;
 	UNTIL(bs_seal_link_connections(l, &now) == 2)
 	{

@@ -1,10 +1,10 @@
 /*
- * test/unit/gpu/test_turn.c - the phase from echo to echo against a direct computation in double
- * precision, where there is signal and where there is none; a phase that wraps; the same bytes for
- * any team. And a map on another matrix.
+ * test/unit/gpu/test_phasestep.c - the phase from echo to echo against a direct computation in
+ * double precision, where there is signal and where there is none; a phase that wraps; the same
+ * bytes for any team. And a map on another matrix.
  */
 #define _GNU_SOURCE /* M_PI */
-#include "gpu/image/turn.h"
+#include "gpu/image/phasestep.h"
 
 #include <complex.h>
 #include <math.h>
@@ -78,19 +78,19 @@ static bool run(struct echoes *e, int threads)
 	struct bs_arena arena = { 0 };
 	struct bs_need need = { 0 };
 	struct bs_team *team = NULL;
-	struct bs_turn *t = NULL;
+	struct bs_phasestep *t = NULL;
 	struct bs_fail why = { 0 };
 	bool whole = false;
 
-	if (bs_team_open(&team, threads, &why) == 0 && bs_turn_need(e->n, &need, &why) == 0 &&
+	if (bs_team_open(&team, threads, &why) == 0 && bs_phasestep_need(e->n, &need, &why) == 0 &&
 	    bs_arena_open(&arena, need.total_bytes, &why) == 0 &&
-	    bs_turn_plan(&t, e->n, e->coils, &arena, team, &why) == 0) {
+	    bs_phasestep_plan(&t, e->n, e->coils, &arena, team, &why) == 0) {
 		CHECK(need.total_bytes - arena.used < need.parts * BS_ALIGN,
 		      "need says what plan takes");
-		whole = bs_turn_run(t, e->first, e->second, e->turn);
+		whole = bs_phasestep_run(t, e->first, e->second, e->turn);
 	}
 	CHECK(t != NULL, "planned: %s", why.text);
-	bs_turn_close(t);
+	bs_phasestep_close(t);
 	bs_arena_close(&arena);
 	bs_team_close(team);
 	return whole;

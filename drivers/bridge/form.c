@@ -1,5 +1,5 @@
-/* drivers/bridge/picture.c - see picture.h */
-#include "drivers/bridge/picture.h"
+/* drivers/bridge/form.c - see form.h */
+#include "drivers/bridge/form.h"
 
 #include <math.h>
 #include <string.h>
@@ -193,7 +193,7 @@ static void show_signal(struct shown *to, const struct pixels *p, bool scaled, d
 	to->center = floor(to->width / 2.0 + 0.5);
 }
 
-void bs_picture_form_by(struct bs_picture_form *f, const struct bs_scan_info *info)
+void bs_form_by(struct bs_form *f, const struct bs_scan_info *info)
 {
 	const bool whole = f->as == BS_PIXELS_INT16;
 
@@ -202,7 +202,7 @@ void bs_picture_form_by(struct bs_picture_form *f, const struct bs_scan_info *in
 }
 
 /* Number of messages for an image: one a partition, if the partitions' indices fit. */
-static uint32_t parts_of(const struct bs_picture_form *f, const struct bs_mrd_image *h)
+static uint32_t parts_of(const struct bs_form *f, const struct bs_mrd_image *h)
 {
 	const uint32_t z = h->matrix_size[2];
 	const bool apart = f->slices && h->channels == 1 && z > 1 && h->image_index > 0;
@@ -210,7 +210,7 @@ static uint32_t parts_of(const struct bs_picture_form *f, const struct bs_mrd_im
 	return apart && h->image_index <= INDEX_MAX / z ? z : 1;
 }
 
-size_t bs_picture_most(const struct bs_picture_form *f, const struct bs_asked *image)
+size_t bs_form_most(const struct bs_form *f, const struct bs_asked *image)
 {
 	const size_t heads = 2 + BS_MRD_IMAGE_BYTES + 8 + ATTRIBUTES;
 	const unsigned type = image->head.data_type;
@@ -264,8 +264,8 @@ static size_t put_message(unsigned char *to, const struct bs_mrd_image *head,
 	return (size_t)(to - start) + (whole ? 2 * count : image->pixels_len);
 }
 
-int bs_picture_add(struct bs_buffer *out, size_t most, const struct bs_picture_form *form,
-		   double *scale, const struct bs_asked *image, struct bs_fail *why)
+int bs_form_add(struct bs_buffer *out, size_t most, const struct bs_form *form, double *scale,
+		const struct bs_asked *image, struct bs_fail *why)
 {
 	struct bs_mrd_image head = image->head;
 	const bool is_complex = head.data_type == BS_MRD_CXFLOAT;
@@ -276,7 +276,7 @@ int bs_picture_add(struct bs_buffer *out, size_t most, const struct bs_picture_f
 	const bool scaled = form->as == BS_PIXELS_INT16 && known;
 	const uint32_t parts = scaled ? parts_of(form, &head) : 1;
 	struct shown shown = { .role = "Image", .described = "BORESIDE" };
-	unsigned char *to = bs_buffer_room(out, bs_picture_most(form, image), most);
+	unsigned char *to = bs_buffer_room(out, bs_form_most(form, image), most);
 
 	if (to == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no room for an image of %zu bytes",

@@ -1,9 +1,11 @@
-/* gpu/image/turn.c - see turn.h */
+/* gpu/image/phasestep.c - see phasestep.h */
 #define _GNU_SOURCE /* for M_PI */
-#include "gpu/image/turn.h"
+#include "gpu/image/phasestep.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#include "core/sizes.h"
 
 #define BLOCK  8192u /* voxels of one task */
 #define SIGNAL 0.01  /* least |p| that counts as signal, as a share of the largest |p| */
@@ -14,7 +16,7 @@ struct level {
 	uint64_t at; /* complex values in the sums of the levels before this one */
 };
 
-struct bs_turn {
+struct bs_phasestep {
 	struct level level[LEVELS]; /* level 0 is p itself */
 	uint32_t levels, coils;
 	uint64_t voxels;
@@ -23,20 +25,15 @@ struct bs_turn {
 	float *rough; /* p before it is smoothed */
 	/* These members belong to the run in progress. */
 	const float *first, *second;
-	float *turn;
+	float *step;
 	double least; /* least |p|^2 that counts as signal */
 };
-
-static uint64_t volume(const uint32_t n[3])
-{
-	return (uint64_t)n[0] * n[1] * n[2];
-}
 
 /*
  * Lays out blocks of twice the size from level to level, up to one for all. Returns the complex
  * values of all levels.
  */
-static uint64_t lay_out(struct bs_turn *t, const uint32_t matrix[3])
+static uint64_t lay_out(struct bs_phasestep *t, const uint32_t matrix[3])
 {
 	uint64_t at = 0;
 
@@ -46,8 +43,8 @@ static uint64_t lay_out(struct bs_turn *t, const uint32_t matrix[3])
 		for (int a = 0; a < 3; a++)
 			l->size[a] = t->levels == 0 ? matrix[a] : (l[-1].size[a] + 1) / 2;
 		l->at = at;
-		at += volume(l->size);
-		if (volume(l->size) == 1) {
+		at += bs_box_size(l->size);
+		if (bs_box_size(l->size) == 1) {
 			t->levels++;
 			break;
 		}
@@ -55,26 +52,26 @@ static uint64_t lay_out(struct bs_turn *t, const uint32_t matrix[3])
 	return at;
 }
 
-int bs_turn_need(const uint32_t matrix[3], struct bs_need *need, struct bs_fail *why)
+int bs_phasestep_need(const uint32_t matrix[3], struct bs_need *need, struct bs_fail *why)
 {
-	struct bs_turn t;
+	struct bs_phasestep t;
 
 	(void)why;
 	bs_need_add(need, "echoes' product", 1, lay_out(&t, matrix) * 8);
-	bs_need_add(need, "echoes' product, rough", 1, volume(matrix) * 8);
+	bs_need_add(need, "echoes' product, rough", 1, bs_box_size(matrix) * 8);
 	return 0;
 }
 
-int bs_turn_plan(struct bs_turn **plan, const uint32_t matrix[3], uint32_t coils,
-		 struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
+int bs_phasestep_plan(struct bs_phasestep **plan, const uint32_t matrix[3], uint32_t coils,
+		      struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
-	struct bs_turn *t = calloc(1, sizeof(*t));
+	struct bs_phasestep *t = calloc(1, sizeof(*t));
 
 	if (t == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "field map");
 	t->coils = coils;
 	t->team = team;
-	t->voxels = volume(matrix);
+	t->voxels = bs_box_size(matrix);
 	t->sums = bs_arena_take(arena, (size_t)lay_out(t, matrix) * 8, BS_ALIGN);
 	t->rough = bs_arena_take(arena, (size_t)t->voxels * 8, BS_ALIGN);
 	if (t->sums == NULL || t->rough == NULL) {
@@ -85,17 +82,17 @@ int bs_turn_plan(struct bs_turn **plan, const uint32_t matrix[3], uint32_t coils
 	return 0;
 }
 
-void bs_turn_close(struct bs_turn *t)
+void bs_phasestep_close(struct bs_phasestep *t)
 {
 	free(t);
 }
 
-static int blocks(const struct bs_turn *t)
+static int blocks(const struct bs_phasestep *t)
 {
 	return (int)((t->voxels + BLOCK - 1) / BLOCK);
 }
 
-static uint64_t end_of(const struct bs_turn *t, int task)
+static uint64_t end_of(const struct bs_phasestep *t, int task)
 {
 	const uint64_t end = ((uint64_t)task + 1) * BLOCK;
 
@@ -104,7 +101,7 @@ static uint64_t end_of(const struct bs_turn *t, int task)
 
 static void multiply_echoes(void *arg, int task, int member)
 {
-	const struct bs_turn *t = arg;
+	const struct bs_phasestep *t = arg;
 
 	(void)member;
 	for (uint64_t v = (uint64_t)task * BLOCK; v < end_of(t, task); v++) {
@@ -125,7 +122,7 @@ static void multiply_echoes(void *arg, int task, int member)
 
 static void smooth(void *arg, int task, int member)
 {
-	const struct bs_turn *t = arg;
+	const struct bs_phasestep *t = arg;
 	const uint32_t *n = t->level[0].size;
 
 	(void)member;
@@ -156,14 +153,14 @@ static void smooth(void *arg, int task, int member)
 }
 
 /* Sums one level from the level below. */
-static void pull(struct bs_turn *t, uint32_t level)
+static void pull(struct bs_phasestep *t, uint32_t level)
 {
 	const struct level *from = &t->level[level - 1];
 	const struct level *to = &t->level[level];
 	const float *in = t->sums + 2 * from->at;
 	float *out = t->sums + 2 * to->at;
 
-	for (uint64_t v = 0; v < 2 * volume(to->size); v++)
+	for (uint64_t v = 0; v < 2 * bs_box_size(to->size); v++)
 		out[v] = 0.0f;
 	for (uint32_t z = 0; z < from->size[2]; z++)
 		for (uint32_t y = 0; y < from->size[1]; y++)
@@ -183,7 +180,7 @@ static double power(const float *p)
 }
 
 /* The smallest block around the voxel that has signal; if none has, the block of all voxels. */
-static const float *block_of(const struct bs_turn *t, const uint32_t at[3])
+static const float *block_of(const struct bs_phasestep *t, const uint32_t at[3])
 {
 	const float *p = NULL;
 
@@ -199,9 +196,9 @@ static const float *block_of(const struct bs_turn *t, const uint32_t at[3])
 	return p;
 }
 
-static void find_turns(void *arg, int task, int member)
+static void find_steps(void *arg, int task, int member)
 {
-	const struct bs_turn *t = arg;
+	const struct bs_phasestep *t = arg;
 	const uint32_t *n = t->level[0].size;
 
 	(void)member;
@@ -210,11 +207,11 @@ static void find_turns(void *arg, int task, int member)
 					 (uint32_t)(v / n[0] / n[1]) };
 		const float *p = block_of(t, at);
 
-		t->turn[v] = atan2f(p[1], p[0]);
+		t->step[v] = atan2f(p[1], p[0]);
 	}
 }
 
-static bool wraps(const struct bs_turn *t)
+static bool wraps(const struct bs_phasestep *t)
 {
 	const uint32_t *n = t->level[0].size;
 	const uint64_t step[3] = { 1, n[0], (uint64_t)n[0] * n[1] };
@@ -227,20 +224,20 @@ static bool wraps(const struct bs_turn *t)
 			const uint64_t w = v + step[a];
 
 			if (at[a] + 1 < n[a] && power(t->sums + 2 * w) >= t->least &&
-			    fabs((double)t->turn[v] - (double)t->turn[w]) > M_PI)
+			    fabs((double)t->step[v] - (double)t->step[w]) > M_PI)
 				return true;
 		}
 	}
 	return false;
 }
 
-bool bs_turn_run(struct bs_turn *t, const float *first, const float *second, float *turn)
+bool bs_phasestep_run(struct bs_phasestep *t, const float *first, const float *second, float *step)
 {
 	double most = 0.0;
 
 	t->first = first;
 	t->second = second;
-	t->turn = turn;
+	t->step = step;
 	bs_team_run(t->team, multiply_echoes, t, blocks(t));
 	bs_team_run(t->team, smooth, t, blocks(t));
 	/* fmax is not used, because gcc 12 for aarch64 fails over it */
@@ -253,6 +250,6 @@ bool bs_turn_run(struct bs_turn *t, const float *first, const float *second, flo
 	t->least = SIGNAL * SIGNAL * most;
 	for (uint32_t l = 1; l < t->levels; l++)
 		pull(t, l);
-	bs_team_run(t->team, find_turns, t, blocks(t));
+	bs_team_run(t->team, find_steps, t, blocks(t));
 	return !wraps(t);
 }

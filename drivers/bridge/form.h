@@ -1,5 +1,5 @@
 /*
- * drivers/bridge/picture.h - an image of the service in the form that MRD clients and consoles want
+ * drivers/bridge/form.h - an image of the service in the form that MRD clients and consoles want
  *
  * int16: magnitude times a scale. The scale maps the scan's first image to 12 bits (0 to 4095) and
  * stays for later images, so that they can be compared. An image that would not fit 16 bits lowers
@@ -14,25 +14,25 @@
  * percentile; whole numbers, or left out if the floats are too small for whole numbers),
  * SequenceDescriptionAdditional, Keep_image_geometry, ImageRowDir, ImageColumnDir. A value that is
  * not finite is 0 in int16.
- * One thread. Test: test/unit/drivers/bridge/test_picture.c
+ * One thread. Test: test/unit/drivers/bridge/test_form.c
  */
-#ifndef BS_DRIVERS_BRIDGE_PICTURE_H
-#define BS_DRIVERS_BRIDGE_PICTURE_H
+#ifndef BS_DRIVERS_BRIDGE_FORM_H
+#define BS_DRIVERS_BRIDGE_FORM_H
 
 #include "core/protocol.h"
 #include "ipc/collector.h"
 #include "drivers/bridge/buffer.h"
 
-struct bs_picture_form {
+struct bs_form {
 	enum bs_pixels as;
 	bool sixteen, slices; /* for int16: use 16 bits; send one message a partition */
 };
 /* Sets sixteen and slices by what the scan's header says of the console. `as` must be set. */
-void bs_picture_form_by(struct bs_picture_form *f, const struct bs_scan_info *info);
+void bs_form_by(struct bs_form *f, const struct bs_scan_info *info);
 /* Returns the bytes that always suffice for an image's messages. */
-size_t bs_picture_most(const struct bs_picture_form *f, const struct bs_asked *image);
+size_t bs_form_most(const struct bs_form *f, const struct bs_asked *image);
 /* Adds an image's messages, with their ids, to out. *scale: of the scan, 0 at its start. */
-int bs_picture_add(struct bs_buffer *out, size_t most, const struct bs_picture_form *form,
-		   double *scale, const struct bs_asked *image, struct bs_fail *why);
+int bs_form_add(struct bs_buffer *out, size_t most, const struct bs_form *form, double *scale,
+		const struct bs_asked *image, struct bs_fail *why);
 
 #endif

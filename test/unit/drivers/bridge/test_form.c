@@ -1,7 +1,7 @@
 /*
- * test/unit/drivers/bridge/test_picture.c - an image as consoles want it: scale, window, attributes
+ * test/unit/drivers/bridge/test_form.c - an image as consoles want it: scale, window, attributes
  */
-#include "drivers/bridge/picture.h"
+#include "drivers/bridge/form.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static struct bs_mrd_image head;
 static char attributes[4096];
 static const unsigned char *pixels;
 static double scale;
-static struct bs_picture_form form;
+static struct bs_form form;
 static size_t most;
 static unsigned messages = 1; /* that an image becomes, all of one length */
 static uint16_t image_type = BS_MRD_MAGNITUDE, series = 1, partitions = 1, index_of = 3;
@@ -58,8 +58,8 @@ static bool add(enum bs_pixels as, const float *values, uint16_t n, bool is_comp
 	bs_buffer_free(&out);
 	memcpy(copy + 1, values, image.pixels_len);
 	form.as = as;
-	most = bs_picture_most(&form, &image);
-	good = bs_picture_add(&out, MOST, &form, &scale, &image, &why) == 0 && out.len <= most;
+	most = bs_form_most(&form, &image);
+	good = bs_form_add(&out, MOST, &form, &scale, &image, &why) == 0 && out.len <= most;
 	free(copy);
 	if (!good)
 		return false;
@@ -188,10 +188,10 @@ static void consoles(void)
 	size_t first;
 
 	form.as = BS_PIXELS_FLOAT;
-	bs_picture_form_by(&form, &info);
+	bs_form_by(&form, &info);
 	CHECK(!form.sixteen && !form.slices, "floats are for nobody's console");
 	form.as = BS_PIXELS_INT16;
-	bs_picture_form_by(&form, &info);
+	bs_form_by(&form, &info);
 	CHECK(form.sixteen && form.slices, "Siemens', of 16 bits");
 	partitions = 3;
 	messages = 3;
@@ -218,9 +218,9 @@ static void consoles(void)
 		      head.image_index == 40000,
 	      "one volume where the indices do not fit");
 	partitions = 1;
-	form = (struct bs_picture_form){ .as = BS_PIXELS_INT16 };
+	form = (struct bs_form){ .as = BS_PIXELS_INT16 };
 	info = (struct bs_scan_info){ .vendor = "GE", .bits_stored = 12 };
-	bs_picture_form_by(&form, &info);
+	bs_form_by(&form, &info);
 	CHECK(!form.sixteen && !form.slices, "others are as they were");
 }
 
