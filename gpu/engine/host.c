@@ -75,11 +75,6 @@ static uint32_t completed_of(const struct bs_protocol *p)
 	return p->plan.joint ? bs_protocol_map_images(p) : p->coils;
 }
 
-static uint64_t rounded(uint64_t bytes)
-{
-	return (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
-}
-
 static uint64_t image_bytes(const struct bs_protocol *p)
 {
 	return bs_protocol_voxels(p) * 8u;
@@ -93,48 +88,41 @@ static uint64_t grid_bytes(const struct bs_protocol *p)
 	return (uint64_t)s.matrix[0] * s.matrix[1] * s.matrix[2] * 8u;
 }
 
-static int need_images(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
-{
-	const uint64_t bytes = image_bytes(p);
-
-	(void)why;
-	if (p->plan.solve == BS_SOLVE_NONE) {
-		bs_need_add(need, "coil images", p->coils, bytes);
-		if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
-			bs_need_add(need, "images moved back", 1, bytes * p->coils);
-	} else if (p->plan.encode == BS_ENCODE_LINES) {
-		bs_need_add(need, "coil images", p->coils, rounded(grid_bytes(p)));
-		bs_need_add(need, "solution", completes(p) ? 2 : 1, rounded(images_of(p) * bytes));
-	} else {
-		bs_need_add(need, "F^H d", p->coils, bytes);
-		bs_need_add(need, "solutions", images_of(p), bytes);
-	}
-	return 0;
-}
-
-static int take_images(struct engine *e, struct bs_arena *arena, struct bs_fail *why)
+/* States the images that arm takes, or takes them. */
+static void lay_out_images(struct engine *e, struct bs_room *r)
 {
 	const struct bs_protocol *p = e->p;
-	const size_t grid = (size_t)(rounded(grid_bytes(p)) * p->coils);
-	const bool solves = p->plan.encode == BS_ENCODE_LINES && e->solving != NULL;
-	const size_t coils = solves ? grid : (size_t)(rounded(image_bytes(p)) * p->coils);
-	const size_t images = p->plan.encode != BS_ENCODE_LINES
-				      ? (size_t)(rounded(image_bytes(p)) * images_of(p))
-				      : (size_t)rounded(image_bytes(p) * images_of(p));
+	const bool lines = p->plan.encode == BS_ENCODE_LINES;
+	const uint64_t bytes = image_bytes(p);
+	const uint32_t images = images_of(p);
 
-	e->fhd = bs_arena_take(arena, coils, BS_ALIGN);
-	e->images = e->solving != NULL ? bs_arena_take(arena, images, BS_ALIGN) : e->fhd;
-	e->whole = e->images;
-	if (completes(p) && e->solving != NULL)
-		e->whole = bs_arena_take(arena, images, BS_ALIGN);
-	else if (completes(p))
-		e->fhd = e->images = bs_arena_take(arena, grid, BS_ALIGN);
+	if (p->plan.solve == BS_SOLVE_NONE) {
+		bs_room_take(r, &e->whole, "coil images", p->coils, bytes);
+		e->fhd = e->whole;
+		if (completes(p))
+			bs_room_take(r, &e->fhd, "coil images on the grid", p->coils,
+				     grid_bytes(p));
+		e->images = e->fhd;
+	} else {
+		bs_room_take(r, &e->fhd, lines ? "coil images" : "F^H d", p->coils,
+			     lines ? grid_bytes(p) : bytes);
+		bs_room_take(r, &e->images, lines ? "solution" : "solutions", images, bytes);
+		e->whole = e->images;
+		if (completes(p))
+			bs_room_take(r, &e->whole, "solution", images, bytes);
+	}
 	if (bs_plan_has(&p->plan, BS_PLAN_UNWARP))
-		e->moved = bs_arena_take(arena, (size_t)image_bytes(p) * p->coils, BS_ALIGN);
-	return e->fhd == NULL || e->images == NULL || e->whole == NULL ||
-			       (bs_plan_has(&p->plan, BS_PLAN_UNWARP) && e->moved == NULL)
-		       ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name)
-		       : 0;
+		bs_room_take(r, &e->moved, "images moved back", 1, bytes * p->coils);
+}
+
+static int need_images(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
+{
+	struct bs_room room = { .need = need };
+	struct engine e = { .p = p };
+
+	(void)why;
+	lay_out_images(&e, &room);
+	return 0;
 }
 
 static int need_window(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)
@@ -179,8 +167,6 @@ static int need_lines(const struct bs_protocol *p, struct bs_need *need, struct 
 
 	if (!keeps_lines(p))
 		return 0;
-	if (p->plan.solve == BS_SOLVE_NONE)
-		bs_need_add(need, "coil images on the grid", p->coils, grid_bytes(p));
 	return bs_left_out_need(p, p->plan.joint ? p->matrix : s.matrix, completed_of(p), need,
 				why);
 }
@@ -274,6 +260,7 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 		    const struct bs_arm_env *env, struct bs_fail *why)
 {
 	struct engine *e = calloc(1, sizeof(*e));
+	struct bs_room room = { .arena = env->arena };
 	int rc = 0;
 
 	if (e == NULL)
@@ -295,8 +282,9 @@ static int host_arm(void **self, const struct bs_protocol *p, const struct bs_ta
 		rc = bs_mapped_arm(&e->mapped, p, tables, env, why);
 	if (rc == 0)
 		rc = bs_echoes_arm(&e->echoes, p, tables, env, why);
-	if (rc == 0)
-		rc = take_images(e, env->arena, why);
+	lay_out_images(e, &room);
+	if (rc == 0 && room.full)
+		rc = bs_fail(why, BS_ERR_NOMEM, "protocol '%s': images", p->name);
 	if (rc == 0)
 		rc = bs_partial_open(&e->window, p, env->arena, env->team, why);
 	if (rc == 0)

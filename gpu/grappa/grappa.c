@@ -139,7 +139,8 @@ static void lay_out(struct bs_grappa *g, const struct bs_grappa_spec *s, struct 
 		     s->neighborhoods * sizeof(*g->weights));
 	bs_room_take(r, &g->todo, "grappa neighborhoods", 1, s->neighborhoods * sizeof(*g->todo));
 	bs_room_take(r, &g->at, "grappa lines", 1, bs_grappa_lines_of(s) * sizeof(*g->at));
-	bs_room_take(r, &g->from, "grappa sources", g->near.most, lines_of(s) * sizeof(*g->from));
+	bs_room_take(r, &g->from, "grappa sources", g->near.most,
+		     bs_grappa_lines_of(s) * sizeof(*g->from));
 	bs_room_take(r, &g->phase, "grappa phases", s->kernel[0], g->phase_step * sizeof(float));
 	bs_room_take(r, &g->expanded, "grappa weights of a block", BS_TEAM_MAX,
 		     g->expanded_size * sizeof(float));

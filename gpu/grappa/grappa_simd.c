@@ -226,26 +226,28 @@ static void dots(const float *line, uint32_t floats, const float *wave, size_t s
 static void add(float *line, uint32_t floats, const float *wave, size_t step, uint32_t count,
 		const float *with)
 {
-	for (uint32_t x = 0; x < floats; x += VW) {
-		const uint32_t left = floats - x < VW ? floats - x : VW;
-		const float *w = wave + x;
-		vf straight = { 0 };
-		vf crossed = { 0 };
-		vf sum;
+	vf s[BS_GRAPPA_WAVES];
+	vf crossed[BS_GRAPPA_WAVES]; /* i s */
 
-		/* conj(w) s = (re w) s - i (im w) s */
-		for (uint32_t i = 0; i < count; i++, w += step) {
-			vf s = { 0 };
-
-			for (int l = 0; l < VW; l += 2) {
-				s[l] = with[2 * i];
-				s[l + 1] = with[2 * i + 1];
-			}
-			straight += loadu(w) * s;
-			crossed += loadu(w + step / 2) * s;
+	for (uint32_t i = 0; i < count; i++) {
+		for (int l = 0; l < VW; l += 2) {
+			s[i][l] = with[2 * i];
+			s[i][l + 1] = with[2 * i + 1];
 		}
-		sum = load_some(line + x, left) + straight - times_i(crossed);
-		memcpy(line + x, &sum, left * sizeof(float));
+		crossed[i] = times_i(s[i]);
+	}
+	for (uint32_t x = 0; x < floats; x += VW) {
+		const uint32_t left = floats - x;
+		const float *w = wave + x;
+		vf sum = left < VW ? load_some(line + x, left) : loadu(line + x);
+
+		/* conj(w) s = (re w) s - (im w) (i s) */
+		for (uint32_t i = 0; i < count; i++, w += step)
+			sum += loadu(w) * s[i] - loadu(w + step / 2) * crossed[i];
+		if (left < VW)
+			memcpy(line + x, &sum, left * sizeof(float));
+		else
+			storeu(line + x, sum);
 	}
 }
 

@@ -13,6 +13,7 @@
 
 #define BS_GRAPPA_COLUMNS 16u /* columns of a block, which fill works on at once */
 #define BS_GRAPPA_PAIR    2u  /* coils in a block of products */
+#define BS_GRAPPA_WAVES   6u  /* most waves of add */
 
 /* Lines that are made of others. Where lines start is in complex values, as is coil_step. */
 struct bs_filling {

@@ -11,6 +11,15 @@
 
 #define TAU 6.28318530717958647692
 
+/* Lines [coil][line] for the sum of the references of bands first .. end - 1; complex values. */
+struct laying {
+	const struct bs_slice_references *references;
+	const float *phases;
+	uint32_t first, end;
+	float *to;
+	size_t coil_step, line_step;
+};
+
 struct bs_slice {
 	struct bs_slice_spec s;
 	struct bs_gram gram;
@@ -22,6 +31,7 @@ struct bs_slice {
 	double *right;     /* right-hand sides [band][coil][unknown] complex */
 	double *energy;    /* energy of what was separated, [band][coil] */
 	float *separated;  /* separated references [band][coil][reference line][column] */
+	struct laying laying; /* of the run in progress */
 };
 
 /* Returns these sizes as GRAPPA names them, for gram. */
@@ -166,29 +176,39 @@ void bs_slice_apply(struct bs_slice *p, uint32_t group, uint32_t band, const flo
 
 /* ---- weights ---- */
 
-/* Adds a reference with its phase to lines, whose steps are in complex values. */
-static void add_reference(const struct bs_slice *p, const float *phases,
-			  const struct bs_slice_references *r, uint32_t band, float *to,
-			  size_t coil_step, size_t line_step)
+/* A task lays a coil's lines of the sum of the references, with their phases. */
+static void lay_coil(void *arg, int task, int member)
 {
 	static const float none[2] = { 1.0f, 0.0f };
+	const struct bs_slice *p = arg;
+	const struct laying *l = &p->laying;
+	const struct bs_slice_references *r = l->references;
 
-	for (uint32_t c = 0; c < p->s.coils; c++)
-		for (uint32_t y = 0; y < r->lines; y++) {
-			const float *from =
-				r->band[band] + 2 * (c * r->coil_step + y * r->line_step);
-			const float *phase =
-				r->phased
-					? none
-					: phases + 2 * ((size_t)band * p->s.lines_y + r->first + y);
-			float *line = to + 2 * (c * coil_step + y * line_step);
+	(void)member;
+	for (uint32_t i = 0; i < r->lines * (l->end - l->first); i++) {
+		const uint32_t y = i / (l->end - l->first);
+		const uint32_t b = l->first + i % (l->end - l->first);
+		const float *from =
+			r->band[b] + 2 * ((size_t)task * r->coil_step + y * r->line_step);
+		const float *phase =
+			r->phased ? none
+				  : l->phases + 2 * ((size_t)b * p->s.lines_y + r->first + y);
+		float *line = l->to + 2 * ((size_t)task * l->coil_step + y * l->line_step);
 
-			/* the factors take the phase off: their conjugates bring it in */
-			for (uint32_t x = 0; x < 2 * p->s.columns; x += 2) {
-				line[x] += from[x] * phase[0] + from[x + 1] * phase[1];
-				line[x + 1] += from[x + 1] * phase[0] - from[x] * phase[1];
-			}
+		if (b == l->first)
+			memset(line, 0, (size_t)p->s.columns * 8);
+		/* phases take the phase off: the conjugate brings it in */
+		for (uint32_t x = 0; x < 2 * p->s.columns; x += 2) {
+			line[x] += from[x] * phase[0] + from[x + 1] * phase[1];
+			line[x + 1] += from[x + 1] * phase[0] - from[x] * phase[1];
 		}
+	}
+}
+
+static void lay_references(struct bs_slice *p, const struct laying *l)
+{
+	p->laying = *l;
+	bs_team_run(p->gram.team, lay_coil, p, (int)p->s.coils);
 }
 
 static void make_phases(const struct bs_slice *p, const struct bs_slice_references *r,
@@ -203,41 +223,29 @@ static void make_phases(const struct bs_slice *p, const struct bs_slice_referenc
 		}
 }
 
-/* Clears lines for as many references as are added: a box as gram takes it. */
-static struct bs_grappa_lines clear_box(const struct bs_slice *p, float *at, uint32_t lines)
-{
-	const size_t size = (size_t)lines * p->s.columns;
-
-	memset(at, 0, p->s.coils * size * 8);
-	return (struct bs_grappa_lines){ .at = at,
-					 .coil_step = size,
-					 .z_step = size,
-					 .y_step = p->s.columns,
-					 .lines = { lines, 1 } };
-}
-
-/* Makes S^H S and S^H T of all bands; separated has room for two bands, which are used here. */
+/* Makes S^H S and S^H T of all bands. */
 static int make_equations(struct bs_slice *p, const float *phases,
 			  const struct bs_slice_references *r, struct bs_fail *why)
 {
 	const size_t right = (size_t)2 * bs_slice_unknowns(&p->s) * p->s.coils;
-	struct bs_grappa_lines sum = clear_box(p, p->separated, r->lines);
-	float *one = p->separated + (size_t)2 * p->s.coils * sum.coil_step;
+	const size_t size = (size_t)r->lines * p->s.columns;
+	const struct bs_grappa_lines box = { p->separated,    size, size, p->s.columns,
+					     { r->lines, 1 }, 0 };
+	struct laying l = { r, phases, 0, p->s.bands, p->separated, size, p->s.columns };
 	int rc = 0;
 
 	bs_gram_clear(&p->gram);
-	for (uint32_t b = 0; b < p->s.bands && !p->s.split; b++)
-		add_reference(p, phases, r, b, p->separated, sum.coil_step, sum.y_step);
-	if (!p->s.split)
-		rc = bs_gram_join(&p->gram, &sum, why);
-	for (uint32_t b = 0; rc == 0 && b < p->s.bands; b++) {
-		const struct bs_grappa_lines own = clear_box(p, one, r->lines);
-
-		add_reference(p, phases, r, b, one, own.coil_step, own.y_step);
+	if (!p->s.split) {
+		lay_references(p, &l);
+		rc = bs_gram_join(&p->gram, &box, why);
+	}
+	for (l.first = 0; rc == 0 && l.first < p->s.bands; l.first++) {
+		l.end = l.first + 1;
+		lay_references(p, &l);
 		if (p->s.split)
-			rc = bs_gram_join(&p->gram, &own, why);
+			rc = bs_gram_join(&p->gram, &box, why);
 		if (rc == 0)
-			rc = bs_gram_centers(&p->gram, &own, p->right + b * right, why);
+			rc = bs_gram_centers(&p->gram, &box, p->right + l.first * right, why);
 	}
 	return rc;
 }
@@ -316,13 +324,13 @@ static void find_leakage(struct bs_slice *p, uint32_t group, const struct bs_sli
 	struct bs_separate *sep = &p->separate;
 	double *leakage = p->leakage + (size_t)group * bands * bands;
 
+	bs_separate_clear(sep);
 	for (uint32_t t = 0; t < bands; t++) {
 		const double whole = energy_of_reference(p, r, t);
 
-		bs_separate_clear(sep);
-		add_reference(p, bs_slice_phases(p, group), r, t,
-			      sep->padded + (size_t)2 * sep->pad * sep->row,
-			      (size_t)sep->rows * sep->row, sep->row);
+		lay_references(p, &(struct laying){ r, bs_slice_phases(p, group), t, t + 1,
+						    sep->padded + (size_t)2 * sep->pad * sep->row,
+						    (size_t)sep->rows * sep->row, sep->row });
 		bs_separate_run(sep, &(struct bs_separation){ .bands = bands,
 							      .weights = bs_slice_weights(p, group),
 							      .lines = r->lines,
@@ -352,7 +360,7 @@ static int check_references(const struct bs_slice_spec *s, uint32_t group,
 		if (!isfinite(r->cycles[b]) || !isfinite(r->center))
 			return bs_fail(
 				why, BS_ERR_VALUE,
-				"slice-GRAPPA: group %u: band %u turns by %g cycles per line "
+				"slice-GRAPPA: group %u: band %u phases by %g cycles per line "
 				"about line %g",
 				group, b, r->cycles[b], r->center);
 	return 0;
