@@ -7,9 +7,8 @@
 
 #include "core/thread/clock.h"
 #include "gpu/device/check.h"
-#include "gpu/fft/cuda/dft.cuh"
-#include "gpu/image/coils.cuh"
 #include "gpu/image/unfold_cuda.h"
+#include "gpu/penalty/cuda/proximal_kernels.cuh"
 #include "gpu/penalty/penalty_cuda.h"
 #include "gpu/penalty/shape.h"
 #include "gpu/solve/csr_cuda.h"
@@ -18,14 +17,6 @@
 #include "gpu/solve/precond.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
 
-#define THREADS 256
-
-/* Which frames a solve has; device memory, and pinned. */
-struct order {
-	uint32_t first; /* the oldest frame's number in the table */
-	uint8_t held[BS_PENALTY_IMAGES_MAX];
-};
-
 struct bs_proximal_cuda {
 	const struct bs_protocol *p;
 	struct bs_unfold_cuda *unfold; /* the operator of lines; NULL: by Q */
@@ -33,7 +24,7 @@ struct bs_proximal_cuda {
 	const float2 *maps;
 	uint32_t frames, coils; /* coils that are solved for together; 1 without maps */
 	uint64_t values, size;  /* complex values of a frame's image; of a solve */
-	float *b;               /* [frame][value] */
+	float *b;               /* [frame][value]; of lines that of unfold */
 	float *x;               /* [slot][frame][value]: solutions, as in proximal.c */
 	float2 *work;           /* along frames: [table's frame][coil][value] */
 	struct order *order;
@@ -50,75 +41,6 @@ struct bs_proximal_cuda {
 	struct scale *scale;     /* [slice] */
 	uint8_t *known;          /* [slot]: it has the last image */
 };
-
-/* ---- kernels --------------------------------------------------------------------------------- */
-
-/* Sets work[frame][c] = S_c in of each frame, whose place in the table `order` says. y: place. */
-static __global__ void __launch_bounds__(THREADS)
-	expand(float2 *work, const float2 *in, const float2 *maps, uint32_t coils, uint64_t voxels,
-	       const struct order *order)
-{
-	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	const uint32_t frame = (order->first + blockIdx.y) % gridDim.y;
-
-	if (v >= voxels)
-		return;
-	const float2 x = in[blockIdx.y * voxels + v];
-
-	for (uint32_t c = 0; c < coils; c++)
-		work[((uint64_t)frame * coils + c) * voxels + v] =
-			maps != NULL ? bs_cmul(maps[c * voxels + v], x) : x;
-}
-
-/*
- * Sets out = sum_c conj(S_c) from[frame][c] + mu in, in NULL: without; adds it where `adds`. Frames
- * that are not held are 0. step: values from one frame to the next in `from`. y: place.
- */
-static __global__ void __launch_bounds__(THREADS)
-	collapse(float2 *out, const float2 *from, uint64_t step, const float2 *maps, uint32_t coils,
-		 uint64_t voxels, const struct order *order, const float2 *in, float mu, bool adds)
-{
-	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	const uint32_t frame = (order->first + blockIdx.y) % gridDim.y;
-	const uint64_t at = blockIdx.y * voxels + v;
-	float2 sum = make_float2(0.0f, 0.0f);
-
-	if (v >= voxels)
-		return;
-	if (order->held[frame] != 0) {
-		from += frame * step;
-		sum = maps != NULL ? bs_coils_inner(maps, from, coils, voxels, v) : from[v];
-		if (in != NULL) {
-			sum.x = fmaf(mu, in[at].x, sum.x);
-			sum.y = fmaf(mu, in[at].y, sum.y);
-		}
-		if (adds) {
-			sum.x += out[at].x;
-			sum.y += out[at].y;
-		}
-	}
-	out[at] = sum;
-}
-
-/* Adds scale in to out. */
-static __global__ void __launch_bounds__(THREADS)
-	add_scaled(float *out, const float *in, float scale, uint64_t floats)
-{
-	const uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-
-	if (i < floats)
-		out[i] = fmaf(scale, in[i], out[i]);
-}
-
-/* As follow in proximal.c: moves the frames on by one, the last stays; times keep. */
-static __global__ void __launch_bounds__(THREADS)
-	follow(float *last, uint32_t frames, uint64_t floats, float keep)
-{
-	const uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-
-	for (uint32_t t = 0; i < floats && t < frames; t++)
-		last[t * floats + i] = keep * last[(t + 1 < frames ? t + 1 : t) * floats + i];
-}
 
 static unsigned over(uint64_t n)
 {
@@ -261,7 +183,8 @@ static void shape(struct bs_proximal_cuda *x, const struct bs_protocol *p, const
 
 static void take(struct bs_proximal_cuda *x, const struct bs_csr *w, struct bs_devroom *room)
 {
-	bs_devroom_take(room, &x->b, x->size * 8);
+	if (!on_lines(x->p))
+		bs_devroom_take(room, &x->b, x->size * 8);
 	bs_devroom_take(room, &x->x, slots_of(x->p) * x->size * 8);
 	bs_devroom_take(room, &x->order, sizeof(struct order));
 	if (x->frames > 1)
@@ -424,6 +347,8 @@ int bs_proximal_cuda_plan(struct bs_proximal_cuda **plan, const struct bs_protoc
 		rc = on_lines(p) ? bs_unfold_cuda_plan(&x->unfold, &u, NULL, (const float *)maps,
 						       (const float *)images, x->x, 0.0, mem, why)
 				 : plan_normal(x, q, mem, why);
+	if (rc == 0 && x->unfold != NULL)
+		x->b = bs_unfold_cuda_b(x->unfold);
 	if (rc == 0)
 		rc = plan_solver(x, w, mem, why);
 out:
@@ -501,22 +426,14 @@ void bs_proximal_cuda_scan(struct bs_proximal_cuda *x)
 static int begin(struct bs_proximal_cuda *x, const struct bs_task *t, uint32_t coil,
 		 cudaStream_t stream, struct bs_fail *why)
 {
-	const uint64_t from = coil * bs_protocol_voxels(x->p);
-	const float2 *in = (const float2 *)(x->frames > 1 ? t->parts : t->fhd) + from;
-	int rc;
+	const float *in = x->frames > 1 ? t->parts : t->fhd;
 
-	if (x->unfold == NULL) {
-		collapse<<<dim3(over(x->values), x->frames), THREADS, 0, stream>>>(
-			(float2 *)x->b, in, t->part_step / 2, x->maps, x->coils, x->values,
-			x->order, NULL, 0.0f, false);
-		return launched(why);
-	}
-	rc = bs_unfold_cuda_begin(x->unfold, t->lines, stream, why);
-	if (rc == 0)
-		BS_CUDA(cudaMemcpyAsync(x->b, bs_unfold_cuda_b(x->unfold), x->size * 8,
-					cudaMemcpyDeviceToDevice, stream),
-			why);
-	return rc;
+	if (x->unfold != NULL)
+		return bs_unfold_cuda_begin(x->unfold, t->lines, stream, why);
+	collapse<<<dim3(over(x->values), x->frames), THREADS, 0, stream>>>(
+		(float2 *)x->b, (const float2 *)in + coil * x->values, t->part_step / 2, x->maps,
+		x->coils, x->values, x->order, NULL, 0.0f, false);
+	return launched(why);
 }
 
 /* Turns the solution of the image before into where this one starts; see follow in proximal.c. */
@@ -541,13 +458,12 @@ static int solve_quadratic(struct bs_proximal_cuda *x, float *solution,
 {
 	const uint64_t floats = 2 * x->size;
 	struct bs_pcg_result made;
-	int rc = 0;
+	int rc;
 
-	if (stop->warm)
-		rc = apply(x, solution, x->difference, stream, why);
-	else
+	if (!stop->warm)
 		BS_CUDA(cudaMemsetAsync(solution, 0, x->size * 8, stream), why);
-	if (rc == 0 && stop->warm)
+	rc = apply(x, solution, x->difference, stream, why);
+	if (rc == 0)
 		rc = add(x->b, x->difference, -1.0, floats, stream, why);
 	if (rc == 0)
 		rc = bs_pcg_cuda_solve(x->pcg, stop->iterations, stop->deadline_ns, stream, &made,

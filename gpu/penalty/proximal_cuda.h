@@ -30,7 +30,7 @@ int bs_proximal_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, 
 int bs_proximal_cuda_plan(struct bs_proximal_cuda **plan, const struct bs_protocol *p,
 			  const float *q, const struct bs_csr *w, const float2 *maps,
 			  const float2 *images, struct bs_devmem *mem, struct bs_fail *why);
-/* Returns the operator of F^H F by Q, after plan: of paths that come with the readouts without Q. */
+/* Returns the operator of F^H F by Q, after plan. Of a stream's paths it has no Q yet. */
 struct bs_toeplitz_cuda *bs_proximal_cuda_normal(struct bs_proximal_cuda *plan);
 void bs_proximal_cuda_close(struct bs_proximal_cuda *plan); /* frees a plan, which may be NULL */
 int bs_proximal_cuda_changed(struct bs_proximal_cuda *plan, uint32_t slice, const float *host_maps,

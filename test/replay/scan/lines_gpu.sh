@@ -3,8 +3,8 @@
 # service and by recon: the host's images within 1e-5, the same bytes in both and in every run
 #
 # GRAPPA, SENSE, partial Fourier behind them, maps made from the scan, coil compression before them,
-# an image of its own matrix, priors, budgets that are measured when armed. lambda keeps the condition of
-# what is solved below a hundred, so that float rounding is carried on as it is.
+# an image of its own matrix, priors, budgets that are measured when armed. lambda keeps the
+# condition of what is solved below a hundred, so that float rounding is carried on as it is.
 set -u
 . "$(dirname "$0")/../../support/scratch.bash"
 if ! nvidia-smi -L >/dev/null 2>&1 || "$BORESIDE" --version | grep -q 'CUDA not built in'; then
