@@ -404,9 +404,9 @@ void bs_unfold_cuda_hold(struct bs_unfold_cuda *u, const struct bs_unfold_group 
 	u->before = first;
 }
 
-const float *bs_unfold_cuda_b(const struct bs_unfold_cuda *u)
+float *bs_unfold_cuda_b(const struct bs_unfold_cuda *u)
 {
-	return (const float *)u->b;
+	return (float *)u->b;
 }
 
 int bs_unfold_cuda_begin(struct bs_unfold_cuda *u, const uint8_t *lines, struct CUstream_st *stream,

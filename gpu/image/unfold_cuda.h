@@ -43,7 +43,7 @@ void bs_unfold_cuda_hold(struct bs_unfold_cuda *plan, const struct bs_unfold_gro
  */
 int bs_unfold_cuda_begin(struct bs_unfold_cuda *plan, const uint8_t *lines,
 			 struct CUstream_st *stream, struct bs_fail *why);
-const float *bs_unfold_cuda_b(const struct bs_unfold_cuda *plan);
+float *bs_unfold_cuda_b(const struct bs_unfold_cuda *plan);
 int bs_unfold_cuda_apply(void *self, const float *in, float *out, struct CUstream_st *stream,
 			 struct bs_fail *why);
 int bs_unfold_cuda_solve(struct bs_unfold_cuda *plan, const uint8_t *lines, uint32_t iterations,

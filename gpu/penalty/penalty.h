@@ -17,6 +17,7 @@
  * iterate on their dual, from where the last step ended. A row of functions each: wavelet.c,
  * dual.c, lowrank.c; rows.h.
  *
+ * Twins: wavelet.c, dual.c, lowrank.c (host), the .cu beside each (CUDA, penalty_cuda.h).
  * need -> plan -> { lambda | penalty's functions }* -> close. w is the caller's and must live as
  * long. After plan nothing is allocated. The same bytes for any number of threads. One caller.
  * Tests: test/unit/gpu/penalty/test_penalty.c, test_priors.c

@@ -10,8 +10,6 @@
 #include "gpu/penalty/shape.h"
 #include "gpu/solve/lsq.h"
 
-#define STREAM_STEPS 20u /* steps of the power iteration of a path that comes with the stream */
-
 struct proximal {
 	struct bs_encoder *encoder;
 	const struct bs_protocol *p;

@@ -7,23 +7,15 @@
 
 #include "core/thread/clock.h"
 #include "gpu/device/check.h"
-#include "gpu/fft/cuda/dft.cuh"
-#include "gpu/image/coils.cuh"
 #include "gpu/image/unfold_cuda.h"
+#include "gpu/penalty/cuda/proximal_kernels.cuh"
 #include "gpu/penalty/penalty_cuda.h"
 #include "gpu/penalty/shape.h"
 #include "gpu/solve/csr_cuda.h"
 #include "gpu/solve/lsq_cuda.h"
+#include "gpu/solve/pcg_cuda.h"
 #include "gpu/solve/precond.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
-
-#define THREADS 256
-
-/* Which frames a solve has; device memory, and pinned. */
-struct order {
-	uint32_t first; /* the oldest frame's number in the table */
-	uint8_t held[BS_PENALTY_IMAGES_MAX];
-};
 
 struct bs_proximal_cuda {
 	const struct bs_protocol *p;
@@ -32,7 +24,7 @@ struct bs_proximal_cuda {
 	const float2 *maps;
 	uint32_t frames, coils; /* coils that are solved for together; 1 without maps */
 	uint64_t values, size;  /* complex values of a frame's image; of a solve */
-	float *b;               /* [frame][value] */
+	float *b;               /* [frame][value]; of lines that of unfold */
 	float *x;               /* [slot][frame][value]: solutions, as in proximal.c */
 	float2 *work;           /* along frames: [table's frame][coil][value] */
 	struct order *order;
@@ -40,82 +32,15 @@ struct bs_proximal_cuda {
 	float *wx; /* W x of one frame */
 	bool has_w;
 	struct bs_penalty_cuda_plan *penalty;
-	struct bs_prox_cuda *prox;
+	struct bs_prox_cuda *prox; /* NULL: there is no prior, and pcg solves for a difference */
+	struct bs_pcg_cuda *pcg;
+	float *difference;
 	struct bs_pinned pinned; /* struct order */
 	double w_bound, q0;      /* q0: sum of the weights of one frame */
 	double identity;         /* weight of the identity in A, damping included */
 	struct scale *scale;     /* [slice] */
 	uint8_t *known;          /* [slot]: it has the last image */
 };
-
-/* ---- kernels --------------------------------------------------------------------------------- */
-
-/* Sets work[frame][c] = S_c in of each frame, whose place in the table `order` says. y: place. */
-static __global__ void __launch_bounds__(THREADS)
-	expand(float2 *work, const float2 *in, const float2 *maps, uint32_t coils, uint64_t voxels,
-	       const struct order *order)
-{
-	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	const uint32_t frame = (order->first + blockIdx.y) % gridDim.y;
-
-	if (v >= voxels)
-		return;
-	const float2 x = in[blockIdx.y * voxels + v];
-
-	for (uint32_t c = 0; c < coils; c++)
-		work[((uint64_t)frame * coils + c) * voxels + v] =
-			maps != NULL ? bs_cmul(maps[c * voxels + v], x) : x;
-}
-
-/*
- * Sets out = sum_c conj(S_c) from[frame][c] + mu in, in NULL: without; adds it where `adds`. Frames
- * that are not held are 0. step: values from one frame to the next in `from`. y: place.
- */
-static __global__ void __launch_bounds__(THREADS)
-	collapse(float2 *out, const float2 *from, uint64_t step, const float2 *maps, uint32_t coils,
-		 uint64_t voxels, const struct order *order, const float2 *in, float mu, bool adds)
-{
-	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	const uint32_t frame = (order->first + blockIdx.y) % gridDim.y;
-	const uint64_t at = blockIdx.y * voxels + v;
-	float2 sum = make_float2(0.0f, 0.0f);
-
-	if (v >= voxels)
-		return;
-	if (order->held[frame] != 0) {
-		from += frame * step;
-		sum = maps != NULL ? bs_coils_inner(maps, from, coils, voxels, v) : from[v];
-		if (in != NULL) {
-			sum.x = fmaf(mu, in[at].x, sum.x);
-			sum.y = fmaf(mu, in[at].y, sum.y);
-		}
-		if (adds) {
-			sum.x += out[at].x;
-			sum.y += out[at].y;
-		}
-	}
-	out[at] = sum;
-}
-
-/* Adds scale in to out. */
-static __global__ void __launch_bounds__(THREADS)
-	add_scaled(float *out, const float *in, float scale, uint64_t floats)
-{
-	const uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-
-	if (i < floats)
-		out[i] = fmaf(scale, in[i], out[i]);
-}
-
-/* As follow in proximal.c: moves the frames on by one, the last stays; times keep. */
-static __global__ void __launch_bounds__(THREADS)
-	follow(float *last, uint32_t frames, uint64_t floats, float keep)
-{
-	const uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-
-	for (uint32_t t = 0; i < floats && t < frames; t++)
-		last[t * floats + i] = keep * last[(t + 1 < frames ? t + 1 : t) * floats + i];
-}
 
 static unsigned over(uint64_t n)
 {
@@ -210,7 +135,7 @@ int bs_proximal_cuda_q(float **q, const struct bs_protocol *p, const struct bs_t
 	int rc;
 
 	*q = NULL;
-	if (on_lines(p))
+	if (on_lines(p) || p->plan.streams)
 		return 0;
 	rc = bs_lsq_weights(&weight, p, tables, team, why);
 	*q = (float *)malloc(frames_of(p) * bytes);
@@ -258,13 +183,27 @@ static void shape(struct bs_proximal_cuda *x, const struct bs_protocol *p, const
 
 static void take(struct bs_proximal_cuda *x, const struct bs_csr *w, struct bs_devroom *room)
 {
-	bs_devroom_take(room, &x->b, x->size * 8);
+	if (!on_lines(x->p))
+		bs_devroom_take(room, &x->b, x->size * 8);
 	bs_devroom_take(room, &x->x, slots_of(x->p) * x->size * 8);
 	bs_devroom_take(room, &x->order, sizeof(struct order));
 	if (x->frames > 1)
 		bs_devroom_take(room, &x->work, x->size * x->coils * 8);
 	if (x->has_w)
 		bs_devroom_take(room, &x->wx, w->rows * 8);
+	if (!has_prior(x->p))
+		bs_devroom_take(room, &x->difference, x->size * 8);
+}
+
+static struct bs_pcg_cuda_spec pcg_of(const struct bs_protocol *p)
+{
+	struct bs_pcg_cuda_spec s;
+
+	memset(&s, 0, sizeof(s));
+	s.voxels = prox_of(p).size;
+	s.iterations = p->iterations;
+	s.tolerance = p->tolerance;
+	return s;
 }
 
 static struct bs_toeplitz_spec toeplitz_of(const struct bs_proximal_cuda *x)
@@ -285,6 +224,7 @@ int bs_proximal_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, 
 	const struct bs_penalty_spec penalty = penalty_of(p);
 	const struct bs_unfold_spec u = lines_of(p);
 	const struct bs_prox_spec prox = prox_of(p);
+	const struct bs_pcg_cuda_spec pcg = pcg_of(p);
 	struct bs_devroom room = {};
 	struct bs_proximal_cuda x;
 	uint64_t part[3] = { 0, 0, 0 };
@@ -297,9 +237,10 @@ int bs_proximal_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, 
 	rc = on_lines(p) ? bs_unfold_cuda_need(&u, NULL, &part[0], why)
 			 : bs_toeplitz_cuda_need(&t, &part[0], why);
 	if (rc == 0)
-		rc = bs_prox_cuda_need(&prox, &part[1], why);
+		rc = has_prior(p) ? bs_prox_cuda_need(&prox, &part[1], why)
+				  : bs_pcg_cuda_need(&pcg, &part[1], why);
 	/* how many rows W has no protocol says: it is not counted before it is there */
-	if (rc == 0 && (p->prior.kind != BS_PRIOR_W || w != NULL))
+	if (rc == 0 && has_prior(p) && (p->prior.kind != BS_PRIOR_W || w != NULL))
 		rc = bs_penalty_cuda_need(&penalty, w, &part[2], why);
 	*bytes = room.bytes + part[0] + part[1] + part[2];
 	if (x.has_w)
@@ -316,8 +257,11 @@ static int plan_normal(struct bs_proximal_cuda *x, const float *q, struct bs_dev
 	const struct bs_toeplitz_spec t = toeplitz_of(x);
 	const bool flat = x->p->dims == 2;
 	struct bs_devmem temporary;
-	int rc = bs_devmem_open(&temporary, bytes, x->p->name, why);
+	int rc;
 
+	if (x->p->plan.streams) /* each frame brings its Q */
+		return bs_toeplitz_cuda_plan(&x->normal, &t, NULL, mem, why);
+	rc = bs_devmem_open(&temporary, bytes, x->p->name, why);
 	if (rc != 0)
 		return rc;
 	x->q0 = (double)q[0];
@@ -336,18 +280,35 @@ out:
 	return rc;
 }
 
+static int plan_quadratic(struct bs_proximal_cuda *x, struct bs_devmem *mem, struct bs_fail *why)
+{
+	const struct bs_pcg_cuda_spec s = pcg_of(x->p);
+	struct bs_pcg_cuda_system system;
+
+	memset(&system, 0, sizeof(system));
+	system.self = x;
+	system.apply = apply;
+	system.b = x->b;
+	system.x = x->difference;
+	return bs_pcg_cuda_plan(&x->pcg, &s, &system, mem, why);
+}
+
 static int plan_solver(struct bs_proximal_cuda *x, const struct bs_csr *w, struct bs_devmem *mem,
 		       struct bs_fail *why)
 {
 	const struct bs_penalty_spec penalty = penalty_of(x->p);
 	const struct bs_prox_spec prox = prox_of(x->p);
 	struct bs_prox_cuda_system system = {};
-	int rc = bs_penalty_cuda_plan(&x->penalty, &penalty, w, mem, why);
+	int rc = 0;
 
-	if (rc == 0 && x->has_w)
+	if (x->has_w)
 		rc = bs_csr_cuda_plan(&x->w, w, BS_CSR_PLAIN, mem, why);
 	if (rc == 0 && x->has_w)
 		rc = bs_csr_cuda_plan(&x->adjoint, w, BS_CSR_ADJOINT, mem, why);
+	if (rc == 0 && !has_prior(x->p))
+		return plan_quadratic(x, mem, why);
+	if (rc == 0)
+		rc = bs_penalty_cuda_plan(&x->penalty, &penalty, w, mem, why);
 	if (rc != 0)
 		return rc;
 	system.self = x;
@@ -386,6 +347,8 @@ int bs_proximal_cuda_plan(struct bs_proximal_cuda **plan, const struct bs_protoc
 		rc = on_lines(p) ? bs_unfold_cuda_plan(&x->unfold, &u, NULL, (const float *)maps,
 						       (const float *)images, x->x, 0.0, mem, why)
 				 : plan_normal(x, q, mem, why);
+	if (rc == 0 && x->unfold != NULL)
+		x->b = bs_unfold_cuda_b(x->unfold);
 	if (rc == 0)
 		rc = plan_solver(x, w, mem, why);
 out:
@@ -402,6 +365,7 @@ void bs_proximal_cuda_close(struct bs_proximal_cuda *x)
 	if (x == NULL)
 		return;
 	bs_prox_cuda_close(x->prox);
+	bs_pcg_cuda_close(x->pcg);
 	bs_penalty_cuda_close(x->penalty);
 	bs_unfold_cuda_close(x->unfold);
 	bs_toeplitz_cuda_close(x->normal);
@@ -428,6 +392,11 @@ static int put_order(struct bs_proximal_cuda *x, const struct bs_task *t, cudaSt
 	return 0;
 }
 
+struct bs_toeplitz_cuda *bs_proximal_cuda_normal(struct bs_proximal_cuda *x)
+{
+	return x->normal;
+}
+
 int bs_proximal_cuda_changed(struct bs_proximal_cuda *x, uint32_t slice, const float *host_maps,
 			     cudaStream_t stream, struct bs_fail *why)
 {
@@ -435,10 +404,10 @@ int bs_proximal_cuda_changed(struct bs_proximal_cuda *x, uint32_t slice, const f
 	const uint32_t coils = x->maps != NULL ? x->coils : 0;
 	int rc;
 
-	if (x->unfold != NULL) {
+	if (x->unfold != NULL)
 		*s = scale_of_maps(x->p, host_maps, x->w_bound);
+	if (x->prox == NULL || x->unfold != NULL || x->p->plan.streams)
 		return 0;
-	}
 	s->level = 0.0;
 	for (uint64_t v = 0; v < x->values; v++)
 		s->level += x->q0 * bs_precond_power(host_maps, coils, x->values, v) /
@@ -457,22 +426,14 @@ void bs_proximal_cuda_scan(struct bs_proximal_cuda *x)
 static int begin(struct bs_proximal_cuda *x, const struct bs_task *t, uint32_t coil,
 		 cudaStream_t stream, struct bs_fail *why)
 {
-	const uint64_t from = coil * bs_protocol_voxels(x->p);
-	const float2 *in = (const float2 *)(x->frames > 1 ? t->parts : t->fhd) + from;
-	int rc;
+	const float *in = x->frames > 1 ? t->parts : t->fhd;
 
-	if (x->unfold == NULL) {
-		collapse<<<dim3(over(x->values), x->frames), THREADS, 0, stream>>>(
-			(float2 *)x->b, in, t->part_step / 2, x->maps, x->coils, x->values,
-			x->order, NULL, 0.0f, false);
-		return launched(why);
-	}
-	rc = bs_unfold_cuda_begin(x->unfold, t->lines, stream, why);
-	if (rc == 0)
-		BS_CUDA(cudaMemcpyAsync(x->b, bs_unfold_cuda_b(x->unfold), x->size * 8,
-					cudaMemcpyDeviceToDevice, stream),
-			why);
-	return rc;
+	if (x->unfold != NULL)
+		return bs_unfold_cuda_begin(x->unfold, t->lines, stream, why);
+	collapse<<<dim3(over(x->values), x->frames), THREADS, 0, stream>>>(
+		(float2 *)x->b, (const float2 *)in + coil * x->values, t->part_step / 2, x->maps,
+		x->coils, x->values, x->order, NULL, 0.0f, false);
+	return launched(why);
 }
 
 /* Turns the solution of the image before into where this one starts; see follow in proximal.c. */
@@ -490,6 +451,32 @@ static int follow_last(struct bs_proximal_cuda *x, float *last, cudaStream_t str
 				       stream, why);
 }
 
+/* Solves without a prior, for the difference from where it starts. */
+static int solve_quadratic(struct bs_proximal_cuda *x, float *solution,
+			   const struct bs_prox_stop *stop, cudaStream_t stream,
+			   struct bs_prox_result *result, double *residual, struct bs_fail *why)
+{
+	const uint64_t floats = 2 * x->size;
+	struct bs_pcg_result made;
+	int rc;
+
+	if (!stop->warm)
+		BS_CUDA(cudaMemsetAsync(solution, 0, x->size * 8, stream), why);
+	rc = apply(x, solution, x->difference, stream, why);
+	if (rc == 0)
+		rc = add(x->b, x->difference, -1.0, floats, stream, why);
+	if (rc == 0)
+		rc = bs_pcg_cuda_solve(x->pcg, stop->iterations, stop->deadline_ns, stream, &made,
+				       why);
+	if (rc != 0)
+		return rc;
+	result->iterations = made.iterations;
+	result->objective = 0.0;
+	result->reason = made.deadline_stop ? BS_PROX_DEADLINE : BS_PROX_ITERATIONS;
+	*residual = made.residual;
+	return add(solution, x->difference, 1.0, floats, stream, why);
+}
+
 /* Solves for one coil, or for all. */
 static int solve_one(struct bs_proximal_cuda *x, const struct bs_task *t, uint32_t i,
 		     const struct scale *scale, double weight, cudaStream_t stream,
@@ -501,6 +488,7 @@ static int solve_one(struct bs_proximal_cuda *x, const struct bs_task *t, uint32
 	float *solution = x->x + 2 * slot * x->size;
 	struct bs_prox_stop stop;
 	struct bs_prox_result result;
+	double residual = 0.0;
 	int rc = begin(x, t, i, stream, why);
 
 	stop.iterations = bs_report_most(report, p->iterations);
@@ -510,12 +498,14 @@ static int solve_one(struct bs_proximal_cuda *x, const struct bs_task *t, uint32
 	if (rc == 0 && stop.warm)
 		rc = follow_last(x, solution, stream, why);
 	if (rc == 0)
-		rc = bs_prox_cuda_solve(x->prox, scale->largest, weight, solution, &stop, stream,
-					&result, why);
+		rc = x->prox == NULL
+			     ? solve_quadratic(x, solution, &stop, stream, &result, &residual, why)
+			     : bs_prox_cuda_solve(x->prox, scale->largest, weight, solution, &stop,
+						  stream, &result, why);
 	if (rc != 0)
 		return rc;
 	x->known[slot] = 1;
-	bs_report_solve(report, i == 0, result.iterations, 0.0);
+	bs_report_solve(report, i == 0, result.iterations, residual);
 	report->objective += result.objective / norm_of(p);
 	report->stop = result.reason > report->stop ? result.reason : report->stop;
 	report->deadline_stop = report->stop == BS_PROX_DEADLINE;
@@ -530,14 +520,16 @@ int bs_proximal_cuda_solve(struct bs_proximal_cuda *x, const struct bs_task *t, 
 			   struct bs_report *report, struct bs_fail *why)
 {
 	const struct bs_protocol *p = x->p;
-	const struct scale *s = &x->scale[t->slice];
+	struct scale *s = &x->scale[t->slice];
 	const double level = s->level * (x->unfold != NULL ? share_of(p, t->lines) : 1.0);
 	const double n = norm_of(p);
 	const double weight =
 		p->prior.noise > 0.0 ? p->prior.noise * sqrt(level) : p->prior.lambda * n;
 	int rc = put_order(x, t, stream, why);
 
-	report->prior_lambda = weight / n;
+	if (rc == 0 && x->prox != NULL && p->plan.streams)
+		rc = bs_prox_cuda_power(x->prox, STREAM_STEPS, stream, &s->largest, why);
+	report->prior_lambda = x->prox != NULL ? weight / n : 0.0;
 	report->objective = 0.0;
 	report->stop = BS_PROX_ITERATIONS;
 	report->deadline_stop = false;

@@ -3,8 +3,9 @@
  * proximal.h
  *
  * The prior (penalty_cuda.h) around F^H F by Q (gpu/toeplitz/toeplitz_cuda.h; along frames one for
- * each, in 2D) or of the lines that came (gpu/image/unfold_cuda.h). core/plan/place.c says what the
- * host alone does.
+ * each, in 2D) or of the lines that came (gpu/image/unfold_cuda.h). Without a prior conjugate
+ * gradients (gpu/solve/pcg_cuda.h) solve for the difference from where the solve starts.
+ * core/plan/place.c says what the host alone does.
  * q: made while the device is empty, [frame], host memory; the caller frees it. bytes: of device
  * memory. plan: `maps`, device memory, holds the maps in use (NULL: none); images, F^H d of the
  * coils, is what a task reads of frames that are no window's.
@@ -29,6 +30,8 @@ int bs_proximal_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, 
 int bs_proximal_cuda_plan(struct bs_proximal_cuda **plan, const struct bs_protocol *p,
 			  const float *q, const struct bs_csr *w, const float2 *maps,
 			  const float2 *images, struct bs_devmem *mem, struct bs_fail *why);
+/* Returns the operator of F^H F by Q, after plan. Of a stream's paths it has no Q yet. */
+struct bs_toeplitz_cuda *bs_proximal_cuda_normal(struct bs_proximal_cuda *plan);
 void bs_proximal_cuda_close(struct bs_proximal_cuda *plan); /* frees a plan, which may be NULL */
 int bs_proximal_cuda_changed(struct bs_proximal_cuda *plan, uint32_t slice, const float *host_maps,
 			     cudaStream_t stream, struct bs_fail *why);

@@ -10,6 +10,8 @@
 #include "gpu/image/partial.h"
 #include "gpu/penalty/penalty.h"
 
+#define STREAM_STEPS 20u /* steps of the power iteration of a path that comes with the stream */
+
 /* What a slice's maps, or its samples, say of F^H F; largest 0: not known. */
 struct scale {
 	double largest; /* at least its largest eigenvalue */

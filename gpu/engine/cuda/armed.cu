@@ -367,6 +367,8 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 		rc = bs_armed_cuda_unfold_plan(e, tables->w, why);
 	if (rc == 0 && e->ls != NULL && s->op->normal != NULL)
 		s->op->normal(e->plan, bs_ls_cuda_normal(e->ls));
+	if (rc == 0 && e->prox != NULL && s->op->normal != NULL)
+		s->op->normal(e->plan, bs_proximal_cuda_normal(e->prox));
 	lap(laps, "solver");
 	e->mem.sealed = true;
 	if (rc == 0)

@@ -105,6 +105,8 @@ static int solve_watched(struct bs_armed_cuda *e, uint32_t frame, const uint8_t 
 		rc = bs_armed_cuda_queue_image(e, cudaEventRecordDefault, NULL);
 	if (rc == 0)
 		rc = fetch(e, frame, image, report);
+	if (rc == 0 && e->op->outcome != NULL)
+		rc = e->op->outcome(e->plan, frame, &report->why);
 	solved_ns = bs_now_ns() - solved_ns;
 	e->tail_ns = bs_tail_longest(e->tail_ns, solved_ns);
 	return rc;

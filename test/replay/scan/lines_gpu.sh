@@ -3,8 +3,8 @@
 # service and by recon: the host's images within 1e-5, the same bytes in both and in every run
 #
 # GRAPPA, SENSE, partial Fourier behind them, maps made from the scan, coil compression before them,
-# an image of its own matrix, budgets that are measured when armed. lambda keeps the condition of
-# what is solved below a hundred, so that float rounding is carried on as it is.
+# an image of its own matrix, priors, budgets that are measured when armed. lambda keeps the
+# condition of what is solved below a hundred, so that float rounding is carried on as it is.
 set -u
 . "$(dirname "$0")/../../support/scratch.bash"
 if ! nvidia-smi -L >/dev/null 2>&1 || "$BORESIDE" --version | grep -q 'CUDA not built in'; then
@@ -37,7 +37,10 @@ protocols: (
   { name = "large"; $flat $all samples = 192; $large },
   { name = "sense_pocs"; $flat $all samples = 144; $sense $pocs },
   { name = "slab_grappa"; $slab $all samples = 40; $grappa },
-  { name = "slab_sense"; $slab $all samples = 40; $sense }
+  { name = "slab_sense"; $slab $all samples = 40; $sense },
+  { name = "wavelet"; $flat $all samples = 192; $sense $budget
+    solve: { prior = "wavelet"; lambda = 0.1; }; },
+  { name = "slab_tv"; $slab $all samples = 40; $sense solve: { prior = "tv"; lambda = 0.1; }; }
 );
 END
 }
@@ -88,5 +91,7 @@ large       lines unfold/cuda
 sense_pocs  echo  unfold/cuda
 slab_grappa slab  cartesian/cuda
 slab_sense  slab  unfold/cuda
+wavelet     lines prox/cuda
+slab_tv     slab  prox/cuda
 END
 ends

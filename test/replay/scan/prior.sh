@@ -6,6 +6,7 @@ set -u
 . "$(dirname "$0")/../../support/scratch.bash"
 sense='method = "sense"; matrix = [64, 64, 1]; coils = 8; samples = 128; backend = "host";
   trajectory: { type = "radial2d"; };'
+sense=${sense/host/${BACKEND:-host}} # BACKEND=cuda: on a GPU
 image="image: { maps_file = \"$dir/scan_maps.cfl\"; output = \"complex\"; };"
 cat >"$dir/site.cfg" <<END
 node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 2; acq_slots = 64; $patient };

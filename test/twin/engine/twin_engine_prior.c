@@ -11,6 +11,7 @@
 #include "test/support/plan/engine.h"
 #include "test/support/plan/planned.h"
 #include "test/support/plan/prior.h"
+#include "test/twin/allocations.h"
 #include "test/twin/device.h"
 
 static const uint32_t counts[5] = { 10, 20, 30, 50, 900 };
@@ -160,6 +161,7 @@ static void through(const struct scan *s, const struct bs_engine *engine, double
 	int rc = armed_open(&a, engine, &s->p, &s->tables, env, &why);
 
 	CHECK(rc == 0, "%s, %s: armed %s", d->name, name, why.text);
+	allocations = 0;
 	for (int i = 0; i < 5 && rc == 0; i++) {
 		rc = image_of(s, &a, counts[i], image, &report);
 		objectives[i] = report.objective + s->energy;
@@ -174,6 +176,8 @@ static void through(const struct scan *s, const struct bs_engine *engine, double
 		rc = image_of(s, &a, counts[4], again, &report);
 		CHECK(rc == 0 && e < 1e-3 && memcmp(image, again, n * 8) == 0,
 		      "%s, %s: the image is %.1e off, and the same bytes again", d->name, name, e);
+		CHECK(allocations == 0, "%s, %s: %u allocations after arm", d->name, name,
+		      allocations);
 	}
 	armed_close(&a);
 	free(image);
@@ -196,6 +200,83 @@ static void one(struct prior_problem *d)
 		close_scan(&s);
 	}
 	prior_free(d);
+}
+
+/* Frames of spokes of their own, each drawn to the last one; within 1e-3 of the converged ones. */
+static void damped(const struct bs_engine *engine, const struct prior_problem *d, float *image)
+{
+	const struct bs_arm_env env = { .team = team, .cache_dir = "" };
+	const size_t n = prior_voxels(d);
+	struct bs_protocol p = path_of(BS_METHOD_SENSE, BS_TRAJ_STREAM, d->n1, d->n2, 1, d->coils);
+	struct bs_tables tables = { 0 };
+	struct bs_report report = { 0 };
+	struct bs_fail why = { 0 };
+	struct armed a;
+	float *maps = malloc(d->coils * n * 8);
+	int rc;
+
+	readouts_of(&p, SPOKES, d->points / SPOKES);
+	solved(&p, 0.0, 12);
+	p.combine = BS_COMBINE_SENSE;
+	p.output = BS_OUTPUT_COMPLEX;
+	p.traj.min_extent = 0.25;
+	p.prior.start = BS_START_LAST;
+	p.prior.damp = 1.0;
+	bs_plan_make(&p);
+	for (size_t i = 0; i < d->coils * n; i++)
+		put(maps + 2 * i, d->maps[i]);
+	tables.maps = maps;
+	rc = armed_open(&a, engine, &p, &tables, env, &why);
+	if (rc == 0)
+		a.engine->scan(a.self);
+	for (uint32_t t = 0; t < d->frames && rc == 0; t++) {
+		rc = a.engine->begin(a.self, 0);
+		for (uint32_t r = 0; r < SPOKES && rc == 0; r++) {
+			float k[96 * 2];
+			float lines[8 * 96 * 2];
+			const size_t from = (size_t)r * p.samples;
+
+			for (size_t i = 0; i < 2 * (size_t)p.samples; i++)
+				k[i] = (float)d->k[2 * ((size_t)t * d->points + from) + i];
+			for (size_t i = 0; i < (size_t)d->coils * p.samples; i++)
+				put(lines + 2 * i,
+				    sqrt((double)n) * d->y[((size_t)t * d->coils + i / p.samples) *
+								   d->points +
+							   from + i % p.samples]);
+			rc = a.engine->add(a.self, 0, r, k, lines, p.samples);
+		}
+		if (rc == 0)
+			rc = a.engine->image(a.self, 0, NULL, INT64_MAX, image + 2 * t * n,
+					     &report);
+	}
+	CHECK(rc == 0 && check_rel(image, d->reference, 2 * d->frames * n) < 1e-3,
+	      "damped, %s: %.1e of the converged images %s",
+	      engine->place == BS_PLACE_HOST ? "host" : "cuda",
+	      check_rel(image, d->reference, 2 * d->frames * n), why.text);
+	armed_close(&a);
+	free(maps);
+}
+
+static void damps(void)
+{
+	struct prior_problem d = {
+		.name = "dyn_damp", .columns = 1, .n1 = 48, .n2 = 48, .frames = 20, .coils = 8
+	};
+	float *image[2];
+
+	if (prior_load(&d)) {
+		const size_t n = 2 * d.frames * prior_voxels(&d);
+
+		image[0] = calloc(n, 4);
+		image[1] = calloc(n, 4);
+		damped(&bs_engine_host, &d, image[0]);
+		damped(&bs_engine_cuda, &d, image[1]);
+		CHECK(check_rel(image[1], image[0], n) < 1e-4, "damped: cuda %.1e of the host's",
+		      check_rel(image[1], image[0], n));
+		free(image[0]);
+		free(image[1]);
+	}
+	prior_free(&d);
 }
 
 static struct prior_problem problems[] = {
@@ -258,6 +339,7 @@ static void compare_all(void)
 	}
 	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
 		one(&problems[i]);
+	damps();
 }
 
 int main(void)

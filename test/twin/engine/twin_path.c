@@ -29,25 +29,30 @@ static const struct trial {
 	double accuracy;
 	bool spokes; /* else positions at random */
 	enum bs_method method;
+	enum bs_prior prior;
 } trials[] = {
 	{ "spokes 96 x 90, 5 coils", { 96, 90 }, 5, 200, 60, BS_DENSITY_RAMP, BS_NORMALIZE_AUTO,
-	  1e-6, true, BS_METHOD_GRIDDING },
+	  1e-6, true, BS_METHOD_GRIDDING, BS_PRIOR_NONE },
 	{ "spokes 256 x 256, 8 coils", { 256, 256 }, 8, 512, 34, BS_DENSITY_RAMP, BS_NORMALIZE_AUTO,
-	  1e-6, true, BS_METHOD_GRIDDING },
+	  1e-6, true, BS_METHOD_GRIDDING, BS_PRIOR_NONE },
 	{ "at random 33 x 47, 1 coil", { 33, 47 }, 1, 77, 40, BS_DENSITY_NONE, BS_NORMALIZE_NONE,
-	  1e-6, false, BS_METHOD_GRIDDING },
+	  1e-6, false, BS_METHOD_GRIDDING, BS_PRIOR_NONE },
 	{ "at random 8 x 9, 3 coils", { 8, 9 }, 3, 31, 12, BS_DENSITY_NONE, BS_NORMALIZE_UNIFORM,
-	  1e-6, false, BS_METHOD_GRIDDING },
+	  1e-6, false, BS_METHOD_GRIDDING, BS_PRIOR_NONE },
 	{ "ramp, not normalized", { 40, 64 }, 2, 64, 20, BS_DENSITY_RAMP, BS_NORMALIZE_NONE, 1e-6,
-	  true, BS_METHOD_GRIDDING },
+	  true, BS_METHOD_GRIDDING, BS_PRIOR_NONE },
 	{ "sense, spokes 96 x 90, 5 coils", { 96, 90 }, 5, 200, 60, BS_DENSITY_RAMP,
-	  BS_NORMALIZE_AUTO, 1e-6, true, BS_METHOD_SENSE },
+	  BS_NORMALIZE_AUTO, 1e-6, true, BS_METHOD_SENSE, BS_PRIOR_NONE },
 	{ "sense, spokes 256 x 256, 8 coils", { 256, 256 }, 8, 512, 34, BS_DENSITY_RAMP,
-	  BS_NORMALIZE_AUTO, 1e-6, true, BS_METHOD_SENSE },
+	  BS_NORMALIZE_AUTO, 1e-6, true, BS_METHOD_SENSE, BS_PRIOR_NONE },
 	{ "ls, at random 33 x 47, 3 coils", { 33, 47 }, 3, 77, 40, BS_DENSITY_NONE,
-	  BS_NORMALIZE_AUTO, 1e-6, false, BS_METHOD_LS },
+	  BS_NORMALIZE_AUTO, 1e-6, false, BS_METHOD_LS, BS_PRIOR_NONE },
 	{ "sense, at random 160 x 220, 9 coils", { 160, 220 }, 9, 333, 130, BS_DENSITY_NONE,
-	  BS_NORMALIZE_AUTO, 1e-6, false, BS_METHOD_SENSE },
+	  BS_NORMALIZE_AUTO, 1e-6, false, BS_METHOD_SENSE, BS_PRIOR_NONE },
+	{ "ls, at random 33 x 47, 3 coils, wavelets", { 33, 47 }, 3, 77, 40, BS_DENSITY_NONE,
+	  BS_NORMALIZE_AUTO, 1e-6, false, BS_METHOD_LS, BS_PRIOR_WAVELET },
+	{ "sense, at random 48 x 60, 5 coils, total variation", { 48, 60 }, 5, 100, 90,
+	  BS_DENSITY_NONE, BS_NORMALIZE_AUTO, 1e-6, false, BS_METHOD_SENSE, BS_PRIOR_TV },
 };
 /* clang-format on */
 
@@ -71,6 +76,9 @@ static struct bs_protocol protocol_of(const struct trial *t)
 	p.accuracy = t->accuracy;
 	p.density = t->density;
 	p.normalize = t->normalize;
+	p.prior.kind = t->prior;
+	p.prior.lambda = 0.003; /* a third of what F^H d is in a voxel */
+	p.prior.block = 8;
 	return coils_apart(p);
 }
 
