@@ -331,7 +331,8 @@ $(B)/test/unit/drivers/log/test_log_faults: private SAN += $(call wrap,open open
 	fdatasync fsync ftruncate fchmod flock renameat2 unlinkat getrandom)
 
 # test_selftest plants faults in engines
-$(B)/test/unit/board/test_selftest: private SAN += $(call wrap,bs_engine_find)
+$(addprefix $(B)/test/,unit/board/test_selftest fault/fault_selftest): private SAN += \
+	$(call wrap,bs_engine_find)
 
 # as is test_store_faults
 $(B)/test/unit/drivers/log/test_store_faults: private SAN += $(call wrap,pread pwrite)

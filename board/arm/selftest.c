@@ -387,11 +387,16 @@ static int try_frame(struct selftest *t, struct bs_selftest *out, uint32_t itera
 	if (rc != 0)
 		return rc;
 	error = t->fits ? error_of_data(t) : error_of_image(t);
-	if (out->tolerance == 0.0f || !(error / tolerance <= out->error / out->tolerance)) {
-		out->error = (float)error;
-		out->tolerance = (float)tolerance;
+	if (out->tolerance == 0.0 || !(error / tolerance <= out->error / out->tolerance)) {
+		out->error = error;
+		out->tolerance = tolerance;
 	}
 	return 0;
+}
+
+static uint64_t ppm_of(double share)
+{
+	return share < 1000.0 ? (uint64_t)ceil(1e6 * share) : 1000000000u;
 }
 
 int bs_selftest(struct bs_selftest *out, const struct bs_armed *a, struct bs_team *team,
@@ -422,10 +427,14 @@ int bs_selftest(struct bs_selftest *out, const struct bs_armed *a, struct bs_tea
 	t->fits = solves;
 	if (rc == 0 && solves && p->iterations >= LEAST)
 		rc = try_frame(t, out, 0, CG, why);
+	out->error_ppm = ppm_of(out->error);
+	out->tolerance_ppm = ppm_of(out->tolerance);
+	if (rc == 0)
+		(void)snprintf(out->words, sizeof(out->words), "passed");
 	if (rc == 0 && !(out->error <= out->tolerance)) { /* a NaN is off, too */
 		(void)snprintf(out->words, sizeof(out->words),
-			       "its self-test is off by %.2g, %.2g is allowed", (double)out->error,
-			       (double)out->tolerance);
+			       "its self-test is off by %.2g, %.2g is allowed", out->error,
+			       out->tolerance);
 		rc = bs_fail(why, BS_ERR_VALUE, "protocol '%s': %s", p->name, out->words);
 	}
 	bs_measure_close(t->m);

@@ -1,10 +1,10 @@
 #!/bin/bash
-# test/replay/signed.sh - a service that signs: its logs, also one whose receiving process was
+# test/replay/papers/signed.sh - a service that signs: its logs, also one whose receiving process was
 # killed in mid-scan, its audit lines and a certificate are what the node's key signed, on another
 # machine; one changed byte, a missing file or line and another key are found. The secret is in no
 # file but its own, nor in the status
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash
 cd "$dir" || exit 1
 umask 022
