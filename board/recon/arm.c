@@ -5,7 +5,6 @@
 
 #include "board/arm/measure.h"
 #include "board/arm/memplan.h"
-#include "board/arm/selftest.h"
 #include "board/recon/recon.h"
 #include "board/service/realtime.h"
 #include "gpu/calibrate/dense.h"
@@ -13,6 +12,9 @@
 #if BS_GPU
 #include "gpu/device/memory.h"
 #endif
+
+int (*bs_recon_selftest)(struct bs_selftest *out, const struct bs_armed *a, struct bs_team *team,
+			 struct bs_fail *why);
 
 static void beat(void *arg)
 {
@@ -78,9 +80,9 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 	rc = bs_armed_open_on(a, &w->env->site, p, w->team, bs_shm_samples(&w->env->shm, 0),
 			      (size_t)(s->pools.acq_slots * s->pools.acq_bytes), why);
 	/* a successor takes over what its predecessor found good, so that it is ready at once */
-	if (rc == 0 &&
+	if (rc == 0 && bs_recon_selftest != NULL &&
 	    (out->selftest.words[0] == '\0' || !(out->selftest.error <= out->selftest.tolerance)))
-		rc = bs_selftest(&out->selftest, a, w->team, why);
+		rc = bs_recon_selftest(&out->selftest, a, w->team, why);
 	if (rc == 0)
 		rc = admit(w, a, &out->admission, why);
 	if (rc != 0 && !is_owed(rc, &out->admission)) {

@@ -49,7 +49,7 @@ struct bs_area {
 	uint64_t table[BS_PROTOCOLS_MAX];
 };
 
-/* What a protocol's self-test found (board/arm/selftest.h). */
+/* What a protocol's self-test found (board/tool/selftest/selftest.h). */
 struct bs_selftest {
 	double error, tolerance;           /* relative; tolerance 0: it was not tested */
 	uint64_t error_ppm, tolerance_ppm; /* the same in millionths, at least 1 and at most 10^9 */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/arm/selftest.h"
 #include "board/tool/command/tools.h"
+#include "board/tool/selftest/selftest.h"
 #include "core/thread/clock.h"
 
 struct request {

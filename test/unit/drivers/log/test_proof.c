@@ -4,9 +4,10 @@
  * whose writers were killed are signed when they are sealed, and say so
  */
 #define _GNU_SOURCE
-#include "drivers/log/proof.h"
+#include "drivers/tool/load/proof.h"
 
 #include "drivers/log/finish.h"
+#include "drivers/log/parts.h"
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/envelope.h"
 #include "test/unit/drivers/log/scanlog.h"

@@ -1,15 +1,17 @@
 /*
- * test/fault/fault_selftest.c - a service in which one engine's image is mirrored: its protocol is
- * kept out, in words, in status and metrics; the others are served
+ * test/fault/start/fault_selftest.c - a service in which one engine's image is mirrored: its
+ * protocol is kept out, in words, in status and metrics; the others are served
  *
- * This program is the service, too (as fault_gpu.c): bs_engine_find is wrapped, and the engine of
- * protocols whose name begins with "bad" has a fault.
+ * This program is the service, too (as test/fault/fault_gpu.c): bs_engine_find is wrapped, and the
+ * engine of protocols whose name begins with "bad" has a fault.
  */
 #define _GNU_SOURCE
 #include "test/support/service.h"
 
 #include "board/command/command.h"
+#include "board/recon/recon.h"
 #include "board/service/worker.h"
+#include "board/tool/selftest/selftest.h"
 #include "gpu/engine/engines.h"
 
 static const struct bs_engine *real;
@@ -100,6 +102,7 @@ static void test_kept_out(void)
 
 int main(int argc, char **argv)
 {
+	bs_recon_selftest = bs_selftest;
 	if (argc > 1 && strcmp(argv[1], "serve") == 0)
 		return bs_command_serve.run(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "worker") == 0)

@@ -1,5 +1,5 @@
 /*
- * board/arm/selftest.h - an armed protocol gives the image, or fits the data, that it must
+ * board/tool/selftest/selftest.h - does an armed protocol give the image that it must
  *
  * One frame of known readouts goes through the protocol's own reconstruction (bs_armed_*).
  *   without a solver  readouts of noise: the image at 64 voxels against the sum over all samples,
@@ -15,10 +15,10 @@
  * solvers, encodings.
  * Large protocols are held at fewer voxels, 8 at least. Slice 0 alone.
  * Before the first scan, from the thread that owns the reconstruction; allocates and frees.
- * Test: test/unit/board/test_selftest.c
+ * Test: test/unit/board/tool/test_selftest.c
  */
-#ifndef BS_BOARD_ARM_SELFTEST_H
-#define BS_BOARD_ARM_SELFTEST_H
+#ifndef BS_BOARD_TOOL_SELFTEST_SELFTEST_H
+#define BS_BOARD_TOOL_SELFTEST_SELFTEST_H
 
 #include "board/arm/armed.h"
 #include "ipc/shm/reload.h"

@@ -1,6 +1,6 @@
-/* board/arm/selftest.c - see selftest.h */
+/* board/tool/selftest/selftest.c - see selftest.h */
 #define _GNU_SOURCE /* M_PI */
-#include "board/arm/selftest.h"
+#include "board/tool/selftest/selftest.h"
 
 #include <complex.h>
 #include <math.h>

@@ -1,12 +1,12 @@
 /*
- * test/unit/board/test_selftest.c - sound protocols pass their self-test; more than a hundred
+ * test/unit/board/tool/test_selftest.c - sound protocols pass their self-test; more than a hundred
  * planted faults of an engine, each changing the image by more than ten times the tolerance, do not
  *
  * The engine is the real one. A fault changes what it is armed with (path, weights), what it is
  * given (samples, rows, coils) or what it has made (the image). On a GPU, too, where there is one.
  */
 #define _GNU_SOURCE
-#include "board/arm/selftest.h"
+#include "board/tool/selftest/selftest.h"
 
 #include <string.h>
 
