@@ -45,8 +45,9 @@ struct selftest {
 };
 
 /* Why a protocol is not tested; NULL: it is. */
-static const char *untested(const struct bs_protocol *p)
+static const char *untested(const struct bs_armed *a)
 {
+	const struct bs_protocol *p = &a->inner;
 	const struct bs_plan *plan = &p->plan;
 	const uint32_t known = 1u << BS_PLAN_WHITEN | 1u << BS_PLAN_COMBINE;
 
@@ -55,7 +56,7 @@ static const char *untested(const struct bs_protocol *p)
 		return "an encoding of another kind";
 	if (plan->solve != BS_SOLVE_NONE && plan->solve != BS_SOLVE_CG)
 		return "a solver of another kind";
-	if ((plan->stages & ~known) != 0)
+	if (((plan->stages | a->own.plan.stages) & ~known) != 0)
 		return "stages beside whitening and combination of coils";
 	if (plan->waits || plan->calibrates || plan->accelerated || plan->streams ||
 	    p->frame_step > 0 || p->preview_every > 0 || p->averages > 1 ||
@@ -132,13 +133,13 @@ static double complex turn(const double k[3], const double x[3], double sign)
 /* Draws the voxels to look at, and the Gaussians' where the coils see something. */
 static void draw_places(struct selftest *t)
 {
-	const uint64_t samples = bs_protocol_samples(t->p);
+	/* a place's terms: a turn each, and what each coil adds */
+	const double terms = (double)bs_protocol_samples(t->p) * (1.0 + t->p->coils / 8.0);
 	const size_t voxels = (size_t)t->p->matrix[0] * t->p->matrix[1] * t->p->matrix[2];
 	double x[3];
 	double most = 0.0;
 
-	t->places = samples * PLACES < TERMS ? PLACES : (uint32_t)(TERMS / (double)samples);
-	t->places = t->fits || t->places > PLACES ? PLACES : t->places < 8 ? 8 : t->places;
+	t->places = t->fits ? PLACES : (uint32_t)fmin(fmax(TERMS / terms, 8.0), PLACES);
 	for (uint32_t i = 0; i < t->places; i++) {
 		t->place[i].voxel = (size_t)(bs_random_uniform(&t->m->random) * (double)voxels);
 		place_of(t, t->place[i].voxel, t->place[i].at);
@@ -405,7 +406,7 @@ int bs_selftest(struct bs_selftest *out, const struct bs_armed *a, struct bs_tea
 	struct selftest *t = calloc(1, sizeof(*t));
 	const struct bs_protocol *p = &a->inner;
 	const bool solves = p->plan.solve == BS_SOLVE_CG;
-	const char *not = untested(p);
+	const char *not = untested(a);
 	const bool sums = p->plan.on_grid || p->plan.encode == BS_ENCODE_EXACT;
 	const double tolerance = (sums ? SINGLE : 10.0 * p->accuracy + SINGLE) +
 				 (a->protocol->plan.prepares ? NOISE : 0.0);

@@ -299,6 +299,16 @@ static void not_tested(void)
 	p = finished(p, BS_COMBINE_RSS, BS_OUTPUT_MAGNITUDE, false);
 	CHECK(run(&p, &t) == 0 && t.tolerance == 0.0 && strstr(t.words, "not tested") != NULL, "%s",
 	      t.words);
+	p = radial(BS_METHOD_GRIDDING, 1, 53);
+	p.whiten = BS_WHITEN_AUTO;
+	p.virtual_coils = 2;
+	p = finished(p, BS_COMBINE_RSS, BS_OUTPUT_MAGNITUDE, false);
+	CHECK(run(&p, &t) == 0 && t.tolerance == 0.0 && strstr(t.words, "stages") != NULL, "%s",
+	      t.words);
+	p.virtual_coils = 0;
+	bs_plan_make(&p);
+	CHECK(run(&p, &t) == 0 && t.tolerance > 0.0 && strcmp(t.words, "passed") == 0,
+	      "whitened it is: off by %.2g of %.2g", t.error, t.tolerance);
 	p = radial(BS_METHOD_LS, 1, 53);
 	p.iterations = 1;
 	p.precond = BS_PRECOND_JACOBI;

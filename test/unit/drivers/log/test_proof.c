@@ -13,7 +13,7 @@
 #include "test/unit/drivers/log/scanlog.h"
 
 #define MESSAGES 60u
-#define STEP     17u /* bytes between two that are changed in the records */
+#define STEP     53u /* bytes between two that are changed in the records */
 
 static struct bs_signer signer, other;
 static struct bs_fail why;
