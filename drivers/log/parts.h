@@ -4,8 +4,9 @@
  *
  * A log's writer signs each seal (frame.h). A segment whose writer was killed, or whose disk
  * failed, has no seal. Once the log is complete such a one is read, sealed up to the record with
- * which the next one begins, and signed; its seal says that it was recovered (mend). open -> read ->
- * close. All block on the disk and allocate. Test: test/unit/drivers/log/test_proof.c
+ * which the next one begins, and signed; its seal says that it was recovered (mend).
+ * open_parts -> read_parts -> close_parts. All block on the disk and allocate.
+ * Test: test/unit/drivers/log/test_proof.c
  */
 #ifndef BS_DRIVERS_LOG_PARTS_H
 #define BS_DRIVERS_LOG_PARTS_H

@@ -9,6 +9,7 @@
 
 #include "board/arm/measuring.h"
 #include "core/thread/clock.h"
+#include "gpu/encode/encode.h"
 #include "gpu/nufft/density.h"
 
 #define PLACES 64u
@@ -44,6 +45,14 @@ struct selftest {
 	bool fits; /* readouts are of the Gaussians, and the image is to fit them */
 };
 
+/* The relative error of gridding; 0: there is none, or it is not known. */
+static double accuracy_of(const struct bs_protocol *p)
+{
+	const struct bs_nufft_spec spec = bs_gridding_spec(p);
+
+	return p->plan.encode == BS_ENCODE_GRID ? bs_nufft_accuracy(&spec) : 0.0;
+}
+
 /* Why a protocol is not tested; NULL: it is. */
 static const char *untested(const struct bs_armed *a)
 {
@@ -67,6 +76,8 @@ static const char *untested(const struct bs_armed *a)
 		return "frames of some of the grid's lines";
 	if (p->density == BS_DENSITY_PIPE)
 		return "weights that iterations make";
+	if (plan->encode == BS_ENCODE_GRID && accuracy_of(p) <= 0.0)
+		return "a window of a given width, whose accuracy nobody asked for";
 	if (plan->solve == BS_SOLVE_CG && p->iterations < LEAST && p->precond != BS_PRECOND_NONE)
 		return "a preconditioner, and so few iterations";
 	return NULL;
@@ -400,22 +411,34 @@ static uint64_t ppm_of(double share)
 	return share < 1000.0 ? (uint64_t)ceil(1e6 * share) : 1000000000u;
 }
 
+/* 0: what was found is within the tolerance. */
+static int judge(struct bs_selftest *out, const struct bs_protocol *p, struct bs_fail *why)
+{
+	out->error_ppm = ppm_of(out->error);
+	out->tolerance_ppm = ppm_of(out->tolerance);
+	(void)snprintf(out->words, sizeof(out->words), "passed");
+	if (out->error <= out->tolerance) /* a NaN is off, too */
+		return 0;
+	(void)snprintf(out->words, sizeof(out->words),
+		       "its self-test is off by %.2g, %.2g is allowed", out->error, out->tolerance);
+	return bs_fail(why, BS_ERR_VALUE, "protocol '%s': %s", p->name, out->words);
+}
+
 int bs_selftest(struct bs_selftest *out, const struct bs_armed *a, struct bs_team *team,
 		struct bs_fail *why)
 {
 	struct selftest *t = calloc(1, sizeof(*t));
 	const struct bs_protocol *p = &a->inner;
 	const bool solves = p->plan.solve == BS_SOLVE_CG;
-	const char *not = untested(a);
-	const bool sums = p->plan.on_grid || p->plan.encode == BS_ENCODE_EXACT;
-	const double tolerance = (sums ? SINGLE : 10.0 * p->accuracy + SINGLE) +
-				 (a->protocol->plan.prepares ? NOISE : 0.0);
+	const char *reason = untested(a);
+	const double tolerance =
+		10.0 * accuracy_of(p) + SINGLE + (a->protocol->plan.prepares ? NOISE : 0.0);
 	int rc = t != NULL ? 0 : bs_fail(why, BS_ERR_NOMEM, "no memory for a self-test");
 
 	*out = (struct bs_selftest){ 0 };
-	if (not != NULL)
-		(void)snprintf(out->words, sizeof(out->words), "not tested: %s", not );
-	if (rc != 0 || not != NULL) {
+	if (reason != NULL)
+		(void)snprintf(out->words, sizeof(out->words), "not tested: %s", reason);
+	if (rc != 0 || reason != NULL) {
 		free(t);
 		return rc;
 	}
@@ -428,16 +451,8 @@ int bs_selftest(struct bs_selftest *out, const struct bs_armed *a, struct bs_tea
 	t->fits = solves;
 	if (rc == 0 && solves && p->iterations >= LEAST)
 		rc = try_frame(t, out, 0, CG, why);
-	out->error_ppm = ppm_of(out->error);
-	out->tolerance_ppm = ppm_of(out->tolerance);
 	if (rc == 0)
-		(void)snprintf(out->words, sizeof(out->words), "passed");
-	if (rc == 0 && !(out->error <= out->tolerance)) { /* a NaN is off, too */
-		(void)snprintf(out->words, sizeof(out->words),
-			       "its self-test is off by %.2g, %.2g is allowed", out->error,
-			       out->tolerance);
-		rc = bs_fail(why, BS_ERR_VALUE, "protocol '%s': %s", p->name, out->words);
-	}
+		rc = judge(out, p, why);
 	bs_measure_close(t->m);
 	bs_traj_close(&t->own);
 	free(t->weight);
