@@ -291,7 +291,7 @@ $(MUTATE): $(call objects,test/mutate test/peers)
 # it, with each step counted and their variables in sections that it can set anew (but gcov's).
 SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/emit board/ingest board/log,*.c) \
-            $(addprefix drivers/log/,cursor.c proof.c store.c storefile.c storesize.c writer.c))
+            $(addprefix drivers/log/,cursor.c parts.c store.c storefile.c storesize.c writer.c))
 $(SIMULATE): $(call objects,test/simulate) $(B)/test/peers/rules.o $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
 	bs_rt_leave bs_log bs_log_open bs_log_next bs_log_again bs_log_close bs_log_folder_list \
@@ -333,7 +333,8 @@ $(B)/test/unit/drivers/log/test_log_faults: private SAN += $(call wrap,open open
 	fdatasync fsync ftruncate fchmod flock renameat2 unlinkat getrandom)
 
 # test_selftest plants faults in engines
-$(B)/test/unit/board/test_selftest: private SAN += $(call wrap,bs_engine_find)
+$(addprefix $(B)/test/,unit/board/tool/test_selftest fault/start/fault_selftest): private SAN += \
+	$(call wrap,bs_engine_find)
 
 # as is test_store_faults
 $(B)/test/unit/drivers/log/test_store_faults: private SAN += $(call wrap,pread pwrite)

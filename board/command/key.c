@@ -7,34 +7,18 @@
 #include "ipc/seal/sign.h"
 
 struct request {
-	const char *verb, *file, *signed_file;
+	const char *verb, *file;
 };
 
 static const struct bs_option options[] = {
-	{ BS_OPERAND, 0, NULL, "new|show|signer|verify", offsetof(struct request, verb),
+	{ BS_OPERAND, 0, NULL, "new|show|signer", offsetof(struct request, verb),
 	  .help = "new: makes a secret key; show: of one that is there. Both print its public key. "
-		  "signer: prints the public key of what it signs. verify: checks a signed file",
+		  "signer: prints the public key of what it signs",
 	  .required = true },
-	{ BS_OPERAND, 0, NULL, "FILE|PUBLIC", offsetof(struct request, file),
-	  .help = "FILE of the secret key, of mode 600; new never overwrites. verify: the PUBLIC "
-		  "key that signer printed",
-	  .required = true },
-	{ BS_OPERAND, 0, NULL, "SIGNED", offsetof(struct request, signed_file),
-	  .help = "verify: a file, beside which SIGNED.sig lies" },
+	{ BS_OPERAND, 0, NULL, "FILE", offsetof(struct request, file),
+	  .help = "of the secret key, of mode 600; new never overwrites", .required = true },
 	{ 0 },
 };
-
-/* Checks a file beside its signature. Returns the exit status. */
-static int verify(const char *key, const char *file)
-{
-	uint8_t pub[BS_SIGN_KEY];
-	struct bs_fail why = { 0 };
-
-	if (bs_seal_key_parse(pub, key, &why) != 0 || bs_signed_file(pub, file, &why) != 0)
-		return bs_command_fail(&bs_command_key, "%s", why.text);
-	(void)printf("%s: is what this key signed\n", file);
-	return 0;
-}
 
 static int run_key(int argc, char **argv)
 {
@@ -47,10 +31,6 @@ static int run_key(int argc, char **argv)
 
 	if (rc != BS_OPTIONS_RUN)
 		return rc;
-	if ((strcmp(q.verb, "verify") == 0) != (q.signed_file != NULL))
-		return bs_options_wrong(&bs_command_key, "verify PUBLIC SIGNED, else one FILE");
-	if (q.signed_file != NULL)
-		return verify(q.file, q.signed_file);
 	if (strcmp(q.verb, "signer") == 0)
 		rc = bs_signer_read(&signer, q.file, &why);
 	else if (strcmp(q.verb, "new") == 0)
@@ -58,8 +38,7 @@ static int run_key(int argc, char **argv)
 	else if (strcmp(q.verb, "show") == 0)
 		rc = bs_seal_key_read(&pair, q.file, &why);
 	else
-		return bs_options_wrong(&bs_command_key, "'%s': new, show, signer or verify",
-					q.verb);
+		return bs_options_wrong(&bs_command_key, "'%s': new, show or signer", q.verb);
 	bs_seal_wipe_bytes(pair.secret, sizeof(pair.secret));
 	bs_seal_wipe_bytes(signer.secret, sizeof(signer.secret));
 	if (rc != 0)
@@ -94,8 +73,7 @@ int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
 
 const struct bs_command bs_command_key = {
 	.name = "key",
-	.summary =
-		"make and show keys for endpoints over tcp and for signatures; check a signed file",
+	.summary = "make and show keys for endpoints over tcp and for signatures",
 	.options = options,
 	.notes = "The public key, 44 characters, goes into the other side's site file (keys.peers) "
 		 "or command (--service-key); the secret one stays in its FILE.",

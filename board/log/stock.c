@@ -8,7 +8,7 @@
 #include "core/log.h"
 #include "drivers/log/finish.h"
 #include "drivers/log/folder.h"
-#include "drivers/log/proof.h"
+#include "drivers/log/parts.h"
 #include "drivers/log/writer.h"
 
 static int prune(const struct bs_stock_options *o, struct bs_fail *why)

@@ -13,6 +13,9 @@
 #include "gpu/device/memory.h"
 #endif
 
+int (*bs_recon_selftest)(struct bs_selftest *out, const struct bs_armed *a, struct bs_team *team,
+			 struct bs_fail *why);
+
 static void beat(void *arg)
 {
 	bs_worker_beat(arg);
@@ -76,6 +79,10 @@ int bs_recon_worker_arm_one(struct recon_worker *w, struct bs_armed **at,
 		a++;
 	rc = bs_armed_open_on(a, &w->env->site, p, w->team, bs_shm_samples(&w->env->shm, 0),
 			      (size_t)(s->pools.acq_slots * s->pools.acq_bytes), why);
+	/* a successor takes over what its predecessor found good, so that it is ready at once */
+	if (rc == 0 && bs_recon_selftest != NULL &&
+	    (out->selftest.words[0] == '\0' || !(out->selftest.error <= out->selftest.tolerance)))
+		rc = bs_recon_selftest(&out->selftest, a, w->team, why);
 	if (rc == 0)
 		rc = admit(w, a, &out->admission, why);
 	if (rc != 0 && !is_owed(rc, &out->admission)) {
@@ -104,9 +111,10 @@ static int arm_present(struct recon_worker *w, uint32_t i, struct bs_fail *why)
 	static struct bs_arming a;
 	int rc;
 
-	a = (struct bs_arming){ .admission = s->admission[i] };
+	a = (struct bs_arming){ .admission = s->admission[i], .selftest = s->selftest[i] };
 	rc = bs_recon_worker_arm_one(w, &w->armed[i], &w->env->site.protocol[i], &a, why);
 	s->admission[i] = a.admission;
+	s->selftest[i] = a.selftest;
 	if (w->armed[i] == NULL)
 		return rc;
 	bs_budget_open(&w->budget[i], w->armed[i]->protocol,

@@ -73,4 +73,11 @@ void bs_recon_worker_leave(struct recon_worker *w, const struct bs_recon_image *
 /* Does recon's part of a reload under way. Call when no scan is open and the queue is empty. */
 void bs_recon_worker_reload(struct recon_worker *w);
 
+/*
+ * Tests an armed protocol before its first scan (board/tool/selftest/selftest.h): whatever it
+ * returns but 0 keeps the protocol out. The program sets it, which has tools; NULL: none is tested.
+ */
+extern int (*bs_recon_selftest)(struct bs_selftest *out, const struct bs_armed *a,
+				struct bs_team *team, struct bs_fail *why);
+
 #endif

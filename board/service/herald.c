@@ -108,8 +108,10 @@ static void sign_line(struct bs_text *t, bool json)
 {
 	static uint64_t number;
 	char signature[BS_SIGN_TEXT];
+	uint8_t hash[BS_CHAIN];
 
-	bs_sign_line(signature, &signer, ++number, t->out, t->len);
+	bs_hash_line(hash, ++number, t->out, t->len);
+	bs_sign_text(signature, &signer, hash);
 	bs_text_put(t,
 		    json ? ",\"signed\":{\"line\":%llu,\"signature\":\"%s\"}" : "; signed %llu %s",
 		    (unsigned long long)number, signature);

@@ -1,8 +1,10 @@
 /* board/tool/main.c - the program: the daemon and its tools */
 #include <stddef.h>
 
+#include "board/recon/recon.h"
 #include "board/tool/command/tools.h"
 #include "board/tool/page/page.h"
+#include "board/tool/selftest/selftest.h"
 #include "drivers/tool/load/load.h"
 
 static const struct bs_command *const commands[] = {
@@ -23,7 +25,9 @@ static const struct bs_command *const commands[] = {
 
 int main(int argc, char **argv)
 {
-	int status = bs_load_asked(argc, argv) ? bs_load_main(argv[2]) : bs_page_main(argc, argv);
+	int status;
 
+	bs_recon_selftest = bs_selftest;
+	status = bs_load_asked(argc, argv) ? bs_load_main(argv[2]) : bs_page_main(argc, argv);
 	return status >= 0 ? status : bs_command_run(commands, argc, argv);
 }

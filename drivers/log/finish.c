@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "drivers/log/proof.h"
+#include "drivers/log/parts.h"
 
 static int io_fail(struct bs_fail *why, const char *path, const char *what)
 {

@@ -22,7 +22,7 @@
 int bs_log_settle(const char *path, struct bs_fail *why);
 /*
  * Seals a log. name: any file of the log; *records: number of records that can be read. signer:
- * signs its segments that have no seal (proof.h); NULL: nothing is signed. 0: the log is sealed.
+ * signs its segments that have no seal (parts.h); NULL: nothing is signed. 0: the log is sealed.
  * BS_ERR_FORMAT: it is sealed, and the reason says what is damaged. BS_ERR_STATE: the log is being
  * written. BS_ERR_IO, BS_ERR_NOMEM: its end is unchanged.
  */

@@ -3,18 +3,10 @@
 
 #include <string.h>
 
-#include "ipc/seal/keys.h"
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/envelope.h"
 
 #define FRAME_MAGIC 0x524c5342u /* the letters "BSLR" */
-
-/* offsets in a seal */
-#define CHAIN_AT     80u
-#define KEY_AT       112u
-#define SIGNATURE_AT 144u
-#define FIELDS_1     76u  /* end of a seal's fields, version 1 */
-#define FIELDS       208u /* the same, BS_LOG_VERSION */
 
 static const unsigned char head_magic[8] = "BSLOGSEG";
 static const unsigned char seal_magic[8] = "BSLOGEND";
@@ -103,12 +95,11 @@ int bs_log_get_seal(struct bs_log_head *h, const unsigned char *block, struct bs
 	return rc;
 }
 
-/* Signs, or checks, the block with its checksum and its signature as zeros. */
-static void copy_unsigned(unsigned char out[BS_LOG_BLOCK], const unsigned char *block)
+void bs_log_unsigned(unsigned char out[BS_LOG_BLOCK], const unsigned char *block)
 {
 	memcpy(out, block, BS_LOG_BLOCK);
 	memset(out + 12, 0, 4);
-	memset(out + SIGNATURE_AT, 0, BS_SIGN_BYTES);
+	memset(out + BS_LOG_SIGNATURE_AT, 0, BS_SIGN_BYTES);
 }
 
 void bs_log_sign_seal(unsigned char *block, const uint8_t chain[BS_CHAIN],
@@ -116,37 +107,11 @@ void bs_log_sign_seal(unsigned char *block, const uint8_t chain[BS_CHAIN],
 {
 	unsigned char text[BS_LOG_BLOCK];
 
-	memcpy(block + CHAIN_AT, chain, BS_CHAIN);
-	memcpy(block + KEY_AT, s->pub, BS_SIGN_KEY);
-	copy_unsigned(text, block);
-	bs_sign(block + SIGNATURE_AT, s, text, sizeof(text));
+	memcpy(block + BS_LOG_CHAIN_AT, chain, BS_CHAIN);
+	memcpy(block + BS_LOG_KEY_AT, s->pub, BS_SIGN_KEY);
+	bs_log_unsigned(text, block);
+	bs_sign(block + BS_LOG_SIGNATURE_AT, s, text, sizeof(text));
 	bs_put_le(block + 12, sum_without(block, BS_LOG_BLOCK, 12), 4);
-}
-
-int bs_log_check_seal(uint8_t chain[BS_CHAIN], const unsigned char *block,
-		      const uint8_t key[BS_SIGN_KEY], struct bs_fail *why)
-{
-	static const uint8_t none[BS_SIGN_KEY];
-	unsigned char text[BS_LOG_BLOCK];
-	char words[BS_KEY_TEXT_MAX];
-
-	if (bs_log_seal_fields(block) != FIELDS || memcmp(block + KEY_AT, none, BS_SIGN_KEY) == 0)
-		return bs_fail(why, BS_ERR_KEY, "is not signed%s",
-			       block[8] == 1 ? ": a log of version 1" : "");
-	bs_seal_key_text(words, block + KEY_AT);
-	if (memcmp(block + KEY_AT, key, BS_SIGN_KEY) != 0)
-		return bs_fail(why, BS_ERR_KEY, "is signed by another key, %s", words);
-	copy_unsigned(text, block);
-	if (!bs_signed_by(block + SIGNATURE_AT, key, text, sizeof(text)))
-		return bs_fail(why, BS_ERR_KEY,
-			       "the signature is not that of the seal: it was changed");
-	memcpy(chain, block + CHAIN_AT, BS_CHAIN);
-	return 0;
-}
-
-unsigned bs_log_seal_fields(const unsigned char *block)
-{
-	return bs_get_le(block + 8, 4) == 1 ? FIELDS_1 : FIELDS;
 }
 
 void bs_log_put_frame(unsigned char out[BS_LOG_FRAME], const struct bs_log_frame *f)

@@ -25,7 +25,13 @@
 #define BS_LOG_RECORDS  8192u /* offset of the first record */
 #define BS_LOG_FRAME    48u   /* bytes of a frame; frame and body are padded to 8 */
 #define BS_LOG_BODY_MAX (1u << 30)
-#define BS_LOG_VERSION  2u /* of what is written; version 1, which has no signature, is read, too */
+/* offsets in a seal of version 2, from where version 1 has zeros (BS_LOG_FIELDS_1) */
+#define BS_LOG_FIELDS_1     76u
+#define BS_LOG_CHAIN_AT     80u
+#define BS_LOG_KEY_AT       112u
+#define BS_LOG_SIGNATURE_AT 144u
+#define BS_LOG_FIELDS       208u /* end of a seal's fields */
+#define BS_LOG_VERSION      2u   /* of what is written; 1, without signatures, is read, too */
 
 struct bs_log_head {
 	uint64_t id;        /* random number of the segment, not 0 */
@@ -56,14 +62,8 @@ int bs_log_get_seal(struct bs_log_head *h, const unsigned char *block, struct bs
  */
 void bs_log_sign_seal(unsigned char *block, const uint8_t chain[BS_CHAIN],
 		      const struct bs_signer *s);
-/*
- * Checks a seal as get_seal took it: 0, or BS_ERR_KEY: it is not signed, another key signed it, or
- * its signature is not good. *chain: what it says of the records, after 0.
- */
-int bs_log_check_seal(uint8_t chain[BS_CHAIN], const unsigned char *block,
-		      const uint8_t key[BS_SIGN_KEY], struct bs_fail *why);
-/* Returns the offset behind a seal's last field; the block's rest is zeros. */
-unsigned bs_log_seal_fields(const unsigned char *block);
+/* Writes what a seal's signature is of: the block with its checksum and signature as zeros. */
+void bs_log_unsigned(unsigned char out[BS_LOG_BLOCK], const unsigned char *block);
 
 enum bs_log_kind {
 	BS_LOG_MESSAGE = 1, /* a message of the scan as it came: envelope and payload */

@@ -1,9 +1,7 @@
 /* ipc/seal/sign.c - see sign.h */
 #include "ipc/seal/sign.h"
 
-#include <errno.h>
 #include <sodium.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "ipc/seal/keys.h"
@@ -57,8 +55,7 @@ void bs_chain_add(uint8_t chain[BS_CHAIN], const void *bytes, size_t len)
 	(void)crypto_generichash_final(&state, chain, BS_CHAIN);
 }
 
-/* Computes the hash of a line: of its number and its text. */
-static void hash_line(uint8_t hash[BS_CHAIN], uint64_t number, const char *text, size_t len)
+void bs_hash_line(uint8_t hash[BS_CHAIN], uint64_t number, const char *text, size_t len)
 {
 	memset(hash, 0, BS_CHAIN);
 	for (unsigned i = 0; i < 8; i++)
@@ -66,8 +63,7 @@ static void hash_line(uint8_t hash[BS_CHAIN], uint64_t number, const char *text,
 	bs_chain_add(hash, text, len);
 }
 
-static void put_signature(char out[BS_SIGN_TEXT], const struct bs_signer *s,
-			  const uint8_t hash[BS_CHAIN])
+void bs_sign_text(char out[BS_SIGN_TEXT], const struct bs_signer *s, const uint8_t hash[BS_CHAIN])
 {
 	uint8_t signature[BS_SIGN_BYTES];
 
@@ -76,8 +72,7 @@ static void put_signature(char out[BS_SIGN_TEXT], const struct bs_signer *s,
 				sodium_base64_VARIANT_ORIGINAL);
 }
 
-static bool is_signature(const char *text, const uint8_t key[BS_SIGN_KEY],
-			 const uint8_t hash[BS_CHAIN])
+bool bs_signed_text(const char *text, const uint8_t key[BS_SIGN_KEY], const uint8_t hash[BS_CHAIN])
 {
 	uint8_t signature[BS_SIGN_BYTES];
 	size_t n = 0;
@@ -86,87 +81,4 @@ static bool is_signature(const char *text, const uint8_t key[BS_SIGN_KEY],
 	       sodium_base642bin(signature, sizeof(signature), text, BS_SIGN_TEXT - 1, NULL, &n,
 				 NULL, sodium_base64_VARIANT_ORIGINAL) == 0 &&
 	       n == sizeof(signature) && bs_signed_by(signature, key, hash, BS_CHAIN);
-}
-
-void bs_sign_line(char out[BS_SIGN_TEXT], const struct bs_signer *s, uint64_t number,
-		  const char *text, size_t len)
-{
-	uint8_t hash[BS_CHAIN];
-
-	hash_line(hash, number, text, len);
-	put_signature(out, s, hash);
-}
-
-bool bs_signed_line(const char *signature, const uint8_t key[BS_SIGN_KEY], uint64_t number,
-		    const char *text, size_t len)
-{
-	uint8_t hash[BS_CHAIN];
-
-	hash_line(hash, number, text, len);
-	return is_signature(signature, key, hash);
-}
-
-static int hash_file(uint8_t hash[BS_CHAIN], const char *file, struct bs_fail *why)
-{
-	crypto_generichash_state state;
-	unsigned char bytes[4096];
-	FILE *f = fopen(file, "rb");
-	size_t n;
-	int rc = 0;
-
-	if (f == NULL)
-		return bs_fail(why, BS_ERR_IO, "%s: %s", file, strerror(errno));
-	(void)crypto_generichash_init(&state, NULL, 0, BS_CHAIN);
-	while ((n = fread(bytes, 1, sizeof(bytes), f)) > 0)
-		(void)crypto_generichash_update(&state, bytes, n);
-	(void)crypto_generichash_final(&state, hash, BS_CHAIN);
-	if (ferror(f))
-		rc = bs_fail(why, BS_ERR_IO, "%s: cannot be read", file);
-	(void)fclose(f);
-	return rc;
-}
-
-int bs_sign_file(const struct bs_signer *s, const char *file, struct bs_fail *why)
-{
-	char path[1024];
-	char text[BS_SIGN_TEXT];
-	uint8_t hash[BS_CHAIN];
-	FILE *f;
-	int rc = hash_file(hash, file, why);
-
-	if (rc != 0)
-		return rc;
-	put_signature(text, s, hash);
-	(void)snprintf(path, sizeof(path), "%.1000s.sig", file);
-	f = fopen(path, "w");
-	if (f == NULL || fprintf(f, "%s\n", text) < 0)
-		rc = bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
-	if (f != NULL && fclose(f) != 0 && rc == 0)
-		rc = bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
-	return rc;
-}
-
-int bs_signed_file(const uint8_t key[BS_SIGN_KEY], const char *file, struct bs_fail *why)
-{
-	char path[1024];
-	char text[BS_SIGN_TEXT + 1] = "";
-	uint8_t hash[BS_CHAIN];
-	FILE *f;
-	int rc = hash_file(hash, file, why);
-
-	(void)snprintf(path, sizeof(path), "%.1000s.sig", file);
-	f = rc == 0 ? fopen(path, "r") : NULL;
-	if (rc == 0 && f == NULL)
-		return bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
-	if (rc == 0 &&
-	    (fread(text, 1, BS_SIGN_TEXT, f) != BS_SIGN_TEXT || text[BS_SIGN_TEXT - 1] != '\n'))
-		rc = bs_fail(why, BS_ERR_FORMAT, "%s: no signature", path);
-	if (f != NULL)
-		(void)fclose(f);
-	if (rc == 0 && !is_signature(text, key, hash))
-		rc = bs_fail(why, BS_ERR_KEY,
-			     "%s: is not what this key signed: the file was changed, or another "
-			     "key signed it",
-			     file);
-	return rc;
 }

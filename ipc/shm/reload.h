@@ -49,12 +49,20 @@ struct bs_area {
 	uint64_t table[BS_PROTOCOLS_MAX];
 };
 
+/* What a protocol's self-test found (board/tool/selftest/selftest.h). */
+struct bs_selftest {
+	double error, tolerance;           /* relative; tolerance 0: it was not tested */
+	uint64_t error_ppm, tolerance_ppm; /* the same in millionths, at least 1 and at most 10^9 */
+	char words[160]; /* "passed", why it was not tested, or what is off; "": none yet */
+};
+
 /* The results of a protocol when it was armed. */
 struct bs_arming {
 	uint64_t bytes; /* bytes of its memory plan */
 	char engine[32];
 	char place[96]; /* place where the protocol runs, in words */
 	struct bs_admission admission;
+	struct bs_selftest selftest;
 };
 
 struct bs_reload {

@@ -271,6 +271,7 @@ static void take_armed(struct bs_shared *s, uint32_t i)
 	memcpy(s->engine[i], a->engine, sizeof(s->engine[i]));
 	memcpy(s->place[i], a->place, sizeof(s->place[i]));
 	s->admission[i] = a->admission;
+	s->selftest[i] = a->selftest;
 	atomic_store(&s->armed[i], 1);
 }
 
@@ -307,6 +308,7 @@ int bs_shm_switch(struct bs_shm *m, struct bs_fail *why)
 	permute(s->arm_bytes, sizeof(s->arm_bytes[0]), from, before);
 	permute(s->engine, sizeof(s->engine[0]), from, before);
 	permute(s->place, sizeof(s->place[0]), from, before);
+	permute(s->selftest, sizeof(s->selftest[0]), from, before);
 	permute(s->armed, sizeof(s->armed[0]), from, before);
 	permute(s->refused, sizeof(s->refused[0]), from, before);
 	permute(s->refusal, sizeof(s->refusal[0]), from, before);

@@ -87,6 +87,7 @@ struct bs_shared {
 	uint64_t arm_bytes[BS_PROTOCOLS_MAX]; /* recon's: bytes of each protocol's memory plan */
 	char engine[BS_PROTOCOLS_MAX][32];    /* recon: name of each protocol's engine */
 	char place[BS_PROTOCOLS_MAX][96];     /* recon: where each protocol runs, in words */
+	struct bs_selftest selftest[BS_PROTOCOLS_MAX]; /* recon: what each protocol's found */
 	char lapack[512]; /* recon: the files of LAPACK and its BLAS; "": it is not loaded */
 	_Atomic uint32_t armed[BS_PROTOCOLS_MAX];
 	/* recon, before it is ready: why a protocol is not armed while others are; 0: no reason. */

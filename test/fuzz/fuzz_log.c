@@ -6,7 +6,8 @@
  * lie in what was checked (ASan), numbers must follow one another, and the end must stay the end.
  */
 #define _GNU_SOURCE
-#include "drivers/log/proof.h"
+#include "drivers/log/reader.h"
+#include "drivers/tool/load/proof.h"
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/envelope.h"
 

@@ -103,6 +103,7 @@ static bool judge_head(struct look *l, const char *path, const unsigned char *bl
 static bool judge_seal(struct look *l, const char *path, const unsigned char *block,
 		       const struct bs_log_head *h, struct bs_log_head *s, uint64_t bytes)
 {
+	const unsigned fields = bs_get_le(block + 8, 4) == 1 ? BS_LOG_FIELDS_1 : BS_LOG_FIELDS;
 	struct bs_fail why;
 	const int rc = bs_log_get_seal(s, block, &why);
 
@@ -120,8 +121,7 @@ static bool judge_seal(struct look *l, const char *path, const unsigned char *bl
 		bs_found(l->f, BS_PROMISE_SEAL, path, "its end is %llu, the file has %llu bytes",
 			 (unsigned long long)s->end, (unsigned long long)bytes);
 	else if ((bs_get_le(block + 52, 4) & ~UINT64_C(15)) != 0 || (s->early && !s->last) ||
-		 !all_zeros(block + bs_log_seal_fields(block),
-			    BS_LOG_BLOCK - bs_log_seal_fields(block)))
+		 !all_zeros(block + fields, BS_LOG_BLOCK - fields))
 		bs_found(l->f, BS_PROMISE_SEAL, path,
 			 "flags %#x, or bytes that are to be zero are not",
 			 (unsigned)bs_get_le(block + 52, 4));

@@ -6,7 +6,7 @@
 #include "board/tool/audit/part.h"
 #include "core/thread/clock.h"
 #include "drivers/log/folder.h"
-#include "drivers/log/proof.h"
+#include "drivers/tool/load/proof.h"
 
 /* True if the sender miscounted, which its outcome says. */
 static bool miscounted(struct bs_audit *a, uint64_t session)

@@ -145,6 +145,7 @@ static void judge_line(struct bs_audit *a, const char *line, uint64_t n, uint64_
 	const char *behind = object != NULL ? ",\"signature\":\"" : " ";
 	const char *to = NULL;
 	const char *at;
+	uint8_t hash[BS_CHAIN];
 	char where[64];
 	char *end = NULL;
 	uint64_t number = 0;
@@ -155,11 +156,12 @@ static void judge_line(struct bs_audit *a, const char *line, uint64_t n, uint64_
 		to = at; /* the last one: text of a scan may have such words, too */
 	if (to != NULL)
 		number = strtoull(to + strlen(mark), &end, 10);
+	if (to != NULL)
+		bs_hash_line(hash, number, from, (size_t)(to - from));
 	if (to == NULL)
 		bs_found(a->f, BS_PROMISE_OUTCOME_SIGNED, where, "is not signed");
 	else if (strncmp(end, behind, strlen(behind)) != 0 ||
-		 !bs_signed_line(end + strlen(behind), a->q->key, number, from,
-				 (size_t)(to - from)))
+		 !bs_signed_text(end + strlen(behind), a->q->key, hash))
 		bs_found(a->f, BS_PROMISE_OUTCOME_SIGNED, where,
 			 "is not what that key signed as its line %" PRIu64, number);
 	else if (number != *last + 1 && number != 1 && *last != 0)

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "drivers/tool/signedfile.h"
 #include "drivers/tool/written.h"
 #include "ipc/seal/keys.h"
-#include "ipc/seal/sign.h"
 
 #define TEXT_BYTES ((size_t)256 << 10)
 

@@ -1,4 +1,4 @@
-/* board/tool/command/forget.c - boreside forget: a study's, or a patient's, data of a site removed */
+/* board/tool/command/forget.c - boreside forget: a study's, or a patient's, data is removed */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <stdio.h>
@@ -161,10 +161,9 @@ const struct bs_command bs_command_forget = {
 	.name = "forget",
 	.summary = "remove what a site holds of a study or a patient, and say what is left",
 	.options = options,
-	.after =
-		"Removes logs of scans, images kept for takers, image files and spare files. Exit "
-		"status 1: some files may be the study's and say nothing of it; they are named and "
-		"stay. No service may run on the site: what it holds of studies in memory (maps, the "
-		"image that W is made of) goes with it. See board/doc/OPERATE.md.",
+	.after = "Removes logs of scans, images kept for takers, image files and spare files. Exit "
+		 "status 1: some files may be the study's and say nothing of it; they are named "
+		 "and stay. No service may run on the site: what it holds of studies in memory "
+		 "(maps, the image that W is made of) goes with it. See board/doc/OPERATE.md.",
 	.run = run_forget,
 };

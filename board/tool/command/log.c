@@ -15,9 +15,10 @@
 #include "core/progress.h"
 #include "core/text.h"
 #include "drivers/log/folder.h"
-#include "drivers/log/proof.h"
 #include "drivers/tool/load/logged.h"
+#include "drivers/tool/load/proof.h"
 #include "drivers/tool/load/recording.h"
+#include "drivers/tool/signedfile.h"
 #include "ipc/seal/keys.h"
 
 struct request {
@@ -103,7 +104,15 @@ static int verify_one(const struct request *q, const char *path)
 	struct bs_fail why;
 	struct bs_logged *l;
 	const struct bs_logged_sum *sum;
-	int status = bs_logged_open(&l, path, &damage, &why);
+	int status;
+
+	if (q->key != NULL && bs_signedfile_is(path)) {
+		if (bs_signed_file(q->pub, path, &why) != 0)
+			return fail(&why);
+		(void)printf("%s: is what this key signed\n", path);
+		return 0;
+	}
+	status = bs_logged_open(&l, path, &damage, &why);
 
 	if (status == BS_ERR_STATE) {
 		(void)printf("%s\n", why.text);
@@ -338,7 +347,8 @@ const struct bs_command bs_command_log = {
 	.summary = "logs of scans: list, verify, audit, export as MRD recordings, prune",
 	.options = options,
 	.after = "verify: exit status 1 when something that was committed cannot be read, and with "
-		 "--key when the log is not what that key signed. export: "
+		 "--key when the log, or a file with FILE.sig beside it, is not what that "
+		 "key signed. export: "
 		 "the same, after what can be read is written. audit: exit status 1 when a promise "
 		 "of the pages is found broken; it reads only, also beside a service that runs.",
 	.run = run_log,

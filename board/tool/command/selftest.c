@@ -1,10 +1,10 @@
-/* board/tool/command/selftest.c - boreside selftest: known k-space through each protocol's engine */
+/* board/tool/command/selftest.c - boreside selftest: known k-space through each engine */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/arm/selftest.h"
 #include "board/tool/command/tools.h"
+#include "board/tool/selftest/selftest.h"
 #include "core/thread/clock.h"
 
 struct request {
@@ -35,11 +35,11 @@ static int test_one(const struct bs_site *site, const struct bs_protocol *p, str
 	(void)printf("%-20s %s: ", p->name, bs_armed_engine(&a));
 	if (rc != 0)
 		(void)printf("%s\n", why.text);
-	else if (t.tolerance == 0.0f)
+	else if (t.tolerance == 0.0)
 		(void)printf("%s\n", t.words);
 	else
-		(void)printf("passed: off by %.2g, %.2g is allowed (%.0f ms)\n", (double)t.error,
-			     (double)t.tolerance, (double)(bs_now_ns() - begun_ns) * 1e-6);
+		(void)printf("passed: off by %.2g, %.2g is allowed (%.0f ms)\n", t.error,
+			     t.tolerance, (double)(bs_now_ns() - begun_ns) * 1e-6);
 	bs_armed_close(&a);
 	return rc != 0;
 }
@@ -78,8 +78,7 @@ const struct bs_command bs_command_selftest = {
 	.name = "selftest",
 	.summary = "known k-space through each protocol's engine, held to sums in double precision",
 	.options = options,
-	.after =
-		"Exit status 1 when a protocol is off by more than its tolerance, or cannot be armed. "
-		"What a protocol has that is not tested is said. See board/doc/OPERATE.md.",
+	.after = "Exit status 1 when a protocol is off by more than its tolerance, or cannot be "
+		 "armed. What a protocol has that is not tested is said. See board/doc/OPERATE.md.",
 	.run = run_selftest,
 };

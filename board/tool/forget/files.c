@@ -18,7 +18,7 @@
 #define PATTERN 1200u
 
 static const char *const elements[] = { "mrd_patientID", "mrd_studyInstanceUID", "mrd_studyID" };
-/* The same in DICOM: the element's tag and VR, little-endian and explicit, behind which a length. */
+/* The same in DICOM: the element's tag and VR, explicit little-endian; a length follows. */
 static const struct {
 	const char tag[7];
 } dicom[] = { { "\x10\x00\x20\x00LO" }, { "\x20\x00\x0d\x00UI" }, { "\x20\x00\x10\x00SH" } };

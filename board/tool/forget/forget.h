@@ -1,9 +1,9 @@
 /*
  * board/tool/forget/forget.h - removes what a site's folders hold of one study, or of one patient
  *
- * It is known by what the scan's header says: a value of patientID, studyInstanceUID or studyID that
- * is the id, to the letter. No service may run on the folders. Each part prints what it removes, or
- * would. Blocks on the disk, allocates. Test: test/replay/forget.sh
+ * It is known by what the scan's header says: a value of patientID, studyInstanceUID or studyID
+ * that is the id, to the letter. No service may run on the folders. Each part prints what it
+ * removes, or would. Blocks on the disk, allocates. Test: test/replay/papers/forget.sh
  */
 #ifndef BS_BOARD_TOOL_FORGET_FORGET_H
 #define BS_BOARD_TOOL_FORGET_FORGET_H

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "drivers/log/folder.h"
-#include "drivers/log/proof.h"
+#include "drivers/log/reader.h"
+#include "drivers/tool/load/proof.h"
 #include "test/simulate/books.h"
 #include "test/simulate/disk/disk.h"
 #include "test/simulate/process.h"

@@ -4,15 +4,16 @@
  * whose writers were killed are signed when they are sealed, and say so
  */
 #define _GNU_SOURCE
-#include "drivers/log/proof.h"
+#include "drivers/tool/load/proof.h"
 
 #include "drivers/log/finish.h"
+#include "drivers/log/parts.h"
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/envelope.h"
 #include "test/unit/drivers/log/scanlog.h"
 
 #define MESSAGES 60u
-#define STEP     17u /* bytes between two that are changed in the records */
+#define STEP     53u /* bytes between two that are changed in the records */
 
 static struct bs_signer signer, other;
 static struct bs_fail why;

@@ -1,10 +1,10 @@
 #!/bin/bash
-# test/replay/forget.sh - boreside forget: of two studies and a patient one is removed from logs, from
-# the store of images and from image files of each type that says whose it is; the others' stay, byte
-# for byte where nothing before them went, and are given to an archive; while a service runs nothing
-# is removed; what is left is said
+# test/replay/papers/forget.sh - boreside forget: of two studies and a patient one is removed from
+# logs, from the store of images and from image files of each type that says whose it is; the
+# others' stay, byte for byte where nothing before them went, and are given to an archive; while a
+# service runs nothing is removed; what is left is said
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash
 command -v dump2dcm >/dev/null && dicom='{ type = "dicom"; dir = "dcm"; },'
 cat >"$dir/site.cfg" <<CFG
@@ -53,7 +53,8 @@ counts >before
 check "a study that never was" forget 9.9.9
 check "changes nothing" diff <(counts) before
 forget --list 1.2.3.4
-check "what would be removed is said: three logs" grep -q 'would remove: 3 logs, 9 images kept for takers' said.txt
+check "what would be removed is said: three logs" \
+	grep -q 'would remove: 3 logs, 9 images kept for takers' said.txt
 check "and nothing is" diff <(counts) before
 forget 1.2.3.4
 check "files that say nothing stay, named: status 1" [ $? -eq 1 ]
@@ -86,5 +87,6 @@ check "whose name is in no file" eval "! grep -rlaF 'ann &amp; co' logs spill $f
 check "all is whole" "$BORESIDE" log audit -c site.cfg
 head -c 8192 /dev/urandom >logs/20261122T211002.123456-0123456789abcdef-00000.bslog
 forget 1.2.3.5
-check "a log that cannot be read stays, named" grep -q '^left .*/logs/20261122.*cannot be read' said.txt
+check "a log that cannot be read stays, named" \
+	grep -q '^left .*/logs/20261122.*cannot be read' said.txt
 check "the last study" grep -q '^removed: 3 logs, 9 images' said.txt

@@ -1,10 +1,10 @@
 #!/bin/bash
-# test/replay/signed.sh - a service that signs: its logs, also one whose receiving process was
-# killed in mid-scan, its audit lines and a certificate are what the node's key signed, on another
-# machine; one changed byte, a missing file or line and another key are found. The secret is in no
-# file but its own, nor in the status
+# test/replay/papers/signed.sh - a service that signs: its logs, also one whose receiving process
+# was killed in mid-scan, its audit lines and a certificate are what the node's key signed, on
+# another machine; one changed byte, a missing file or line and another key are found. The secret
+# is in no file but its own, nor in the status
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash
 cd "$dir" || exit 1
 umask 022
@@ -98,11 +98,11 @@ check "a line that is missing is found" \
 	grep -q '^outcome.signed: .*is line 2, the one before it 2' said.txt
 
 "$BORESIDE" certify -c site.cfg -p cart --seconds 1 -o cert cart.h5 >>out.txt 2>&1
-check "a certificate is signed" "$BORESIDE" key verify "$pub" cert/certificate.json
-check "as is its page" "$BORESIDE" key verify "$pub" cert/certificate.md
-check "by no other key" eval "! '$BORESIDE' key verify '$old' cert/certificate.json"
+check "a certificate is signed" "$BORESIDE" log verify --key "$pub" cert/certificate.json
+check "as is its page" "$BORESIDE" log verify --key "$pub" cert/certificate.md
+check "by no other key" eval "! '$BORESIDE' log verify --key '$old' cert/certificate.json"
 sed -i 's/"kept":true/"kept":false/; s/"n":\([0-9]\)/"n":1\1/' cert/certificate.json
-check "what is changed is not" eval "! '$BORESIDE' key verify '$pub' cert/certificate.json"
+check "what is changed is not" eval "! '$BORESIDE' log verify --key '$pub' cert/certificate.json"
 
 secret=$(sed 's/boreside-secret //' sign.key)
 check "its secret is in no other file, nor in the status" \
