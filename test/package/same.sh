@@ -1,7 +1,7 @@
 #!/bin/bash
-# test/package/same.sh - `make deb` in two folders, by two users of other umasks, locales, zones and
-# homes, at other times: the same packages, symbols and lists of parts, to the byte. Two whole builds
-# without a cache: for .ci/full. JOBS: of make.
+# test/package/same.sh - `make deb` in two folders, by two users of other umasks, locales, zones
+# and homes, at other times: the same packages, symbols and lists of parts, to the byte. Two whole
+# builds without a cache: for .ci/full. JOBS: of make.
 set -u
 here=$(cd "$(dirname "$0")/../.." && pwd)
 for tool in dh git setpriv; do
@@ -17,7 +17,8 @@ stamp=$(git -C "$here" log -1 --format=%ct)
 # tree FOLDER: the tree as an archive of its commit has it, with what is changed here
 tree() {
 	mkdir -p "$1"
-	git -C "$here" ls-files -z | tar -C "$here" --null -T - -cf - | tar -C "$1" -xf -
+	git -C "$here" ls-files -z --cached --others --exclude-standard |
+	tar -C "$here" --null -T - -cf - | tar -C "$1" -xf -
 	touch -d "@$stamp" "$1/CHANGELOG.md"
 }
 # made FOLDER COMMAND...: by COMMAND, from nothing

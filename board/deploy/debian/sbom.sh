@@ -41,11 +41,10 @@ part() {
 id() { echo "SPDXRef-$1" | tr -c 'a-zA-Z0-9.\n-' -; }
 relate() { printf '%s\t%s\t%s\n' "$@" >>"$work/relations"; }
 
-# draw FROM FILE: each library that FILE draws in, once, and what that draws in
+# draw ID FILE RELATION: each library that FILE draws in, once, and what that draws in
 draw() {
 	for name in $(needed "$2"); do
-		relate "$1" "$([ "$1" = SPDXRef-boreside ] && echo DYNAMIC_LINK || echo DEPENDS_ON)" \
-			"$(id "$name")"
+		relate "$1" "$3" "$(id "$name")"
 		! grep -qsxF "$name" "$work/names" || continue
 		echo "$name" >>"$work/names"
 		for at in "/lib/$machine" "/usr/lib/$machine"; do
@@ -53,7 +52,7 @@ draw() {
 		done
 		[ -e "$at/$name" ] || fail "$name is not in $at"
 		printf '%s\t%s\n' "$name" "$at/$name" >>"$work/libraries"
-		(draw "$(id "$name")" "$at/$name")
+		(draw "$(id "$name")" "$at/$name" DEPENDS_ON)
 	done
 }
 # packaged: of the lines NAME FILE, each library is a part, of the package that dpkg says
@@ -67,7 +66,8 @@ packaged() {
 		>"$work/packages"
 	while IFS=$tab read -r name file; do
 		owner=$(sed -n "s|: .*/$machine/$name\$||p" "$work/owners" | head -n 1)
-		row=$(grep -F "${owner:-none}$tab" "$work/packages") || fail "$file is of no package"
+		row=$(grep -F "${owner:-none}$tab" "$work/packages") ||
+			fail "$file is of no package"
 		part "$(id "$name")" "$(echo "$row" | cut -f 2)" "$(echo "$row" | cut -f 3)" \
 			"$(echo "$row" | cut -f 4)" "$(license "${name##*/}")" "$file" \
 			"$(sum "$file")" "$(echo "$row" | cut -f 5)"
@@ -78,7 +78,7 @@ part SPDXRef-boreside "$(field Package)" "$(field Version)" "$(field Maintainer)
 	"$(basename "$deb")" "$(sum "$deb")" \
 	"pkg:deb/boreside/$(field Package)@$(field Version)?arch=$(field Architecture)"
 relate SPDXRef-DOCUMENT DESCRIBES SPDXRef-boreside
-draw SPDXRef-boreside "$program"
+draw SPDXRef-boreside "$program" DYNAMIC_LINK
 lapack=/usr/lib/$machine/lapack/liblapack.so.3
 if [ -e "$lapack" ]; then
 	printf 'lapack/liblapack.so.3\t%s\n' "$lapack" >>"$work/libraries"
@@ -153,7 +153,8 @@ BEGIN {
 	}
 	if ($8 != "")
 		print "      \"externalRefs\": [{ \"referenceCategory\": \"PACKAGE-MANAGER\"," \
-			"\n        \"referenceType\": \"purl\", \"referenceLocator\": " text($8) " }],"
+			" \"referenceType\": \"purl\",\n        \"referenceLocator\": " \
+			text($8) " }],"
 	print "      \"filesAnalyzed\": false,"
 	printf "      \"downloadLocation\": \"NOASSERTION\"\n    }"
 }
@@ -162,7 +163,7 @@ END {
 	for (i = 1; i <= refs; i++)
 		printf "%s\n    { \"licenseId\": %s,\n      \"extractedText\": %s }", \
 			(i > 1 ? "," : ""), text(order[i]), \
-			text("Its words go with the part; board/doc/LICENSES.md says what they ask.")
+			text("The part brings its words; LICENSES.md says what they ask.")
 	printf "\n  ],\n  \"relationships\": ["
 	while ((getline line <relations) > 0) {
 		split(line, r, "\t")

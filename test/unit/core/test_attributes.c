@@ -1,4 +1,5 @@
 /* test/unit/core/test_attributes.c - what an image says of its budget, its quality and its times */
+/* Holds: W39, W40, D5 */
 #include "core/frame/attributes.h"
 #include "core/memory/pools.h"
 #include "core/latency/budget.h"

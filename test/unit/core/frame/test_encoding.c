@@ -1,4 +1,5 @@
 /* test/unit/core/frame/test_encoding.c - readouts of encodings behind the first: used, or marked */
+/* Holds: W52 */
 #include "core/frame/encoding.h"
 
 #include <string.h>

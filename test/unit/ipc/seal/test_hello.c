@@ -2,6 +2,7 @@
  * test/unit/ipc/seal/test_hello.c - the example of ipc/WIRE.md, byte for byte; every answer to a
  * hello
  */
+/* Holds: W23, W25, W26, S3, S4 */
 #include "ipc/seal/hello.h"
 
 #include <stdlib.h>
