@@ -1,11 +1,12 @@
 #!/bin/bash
-# test/promises/planted.sh [-s SEED] [-n N] [ID...]: promises are broken by the lines of planted.txt,
-# one at a time, in a copy of the tree, and the test that holds each must fail. Of all N are drawn
-# (40) by the seed, which is printed; IDs: these. Minutes: .ci/full runs it.
+# test/promises/planted.sh [-s SEED] [-n N] [ID...]: promises are broken by the lines of
+# planted.txt, one at a time, in a copy of the tree, and the test that holds each must fail. Of all
+# N are drawn (40) by the seed, which is printed; IDs: these. Minutes: .ci/full runs it.
 # BUILT: a folder with a tree that is built already, which is changed; without it one is made.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-root=$PWD list=$PWD/test/promises/planted.txt seed=$RANDOM most=40
+root=$PWD list=$PWD/test/promises/planted.txt plant=$PWD/test/promises/plant.awk
+seed=$RANDOM most=40
 while getopts s:n: option; do
 	case $option in
 	s) seed=$OPTARG ;;
@@ -51,7 +52,7 @@ for id in "${ids[@]}"; do
 	esac
 	cp "$source" "$dir/source"
 	# what is planted may leave a name without a use
-	if ! awk -v id="$id" -f "$root/test/promises/plant.awk" "$list" "$dir/source" >"$source"; then
+	if ! awk -v id="$id" -f "$plant" "$list" "$dir/source" >"$source"; then
 		say not "$id: its lines are not in $source, or not once"
 	elif ! build WARN= all "${make[@]}"; then
 		tail -n 20 "$dir/make.txt"

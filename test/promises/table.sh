@@ -1,9 +1,9 @@
 #!/bin/bash
-# test/promises/table.sh [--write]: what the pages promise, and what holds it. A promise has an id in
-# its page ([W7]), a test names the ids that it holds (Holds: W7, W8), and planted.txt has lines that
-# break it. Here all that is held to be there, and board/doc/PROMISES.md to be what --write writes:
-# each id is one promise's, has a test, and is a promise where a test or planted lines name it;
-# planted lines are of a test that names the id, and stand once in their source. .ci/limits runs it.
+# test/promises/table.sh [--write]: what the pages promise, and what holds it. A promise has an id
+# in its page ([W7]), a test names the ids that it holds (Holds: W7, W8), and planted.txt has lines
+# that break it. Here all that is held to be there, and board/doc/PROMISES.md to be what --write
+# writes: each id is one promise's, has a test, and is a promise where a test or planted lines name
+# it; planted lines are of a test that names the id, and stand once in their source.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export LC_ALL=C.UTF-8
@@ -34,9 +34,10 @@ awk '/^[A-Z]/ { print $1, $2, $3 }' $here/planted.txt >"$dir/planted"
 			"$dir/promises"
 	done
 	sort "$dir/ids" | uniq -d | sed 's|$|: an id of two promises|'
-	awk 'NR == FNR { held[$1]; next } !($1 in held) { print $1 ": no test holds this promise" }' \
-		"$dir/held" "$dir/ids"
-	awk 'NR == FNR { is[$1]; next } !($1 in is) { print $2 ": holds " $1 ", which nobody promises" }' \
+	awk 'NR == FNR { held[$1]; next }
+		!($1 in held) { print $1 ": no test holds this promise" }' "$dir/held" "$dir/ids"
+	awk 'NR == FNR { is[$1]; next }
+		!($1 in is) { print $2 ": holds " $1 ", which nobody promises" }' \
 		"$dir/ids" "$dir/held"
 	awk 'NR == FNR { held[$0]; next } !($1 " " $2 in held) {
 		print "planted.txt: " $1 ": " $2 " does not say that it holds it" }' \
@@ -51,10 +52,11 @@ awk '/^[A-Z]/ { print $1, $2, $3 }' $here/planted.txt >"$dir/planted"
 	cat <<'END'
 # Promises, and the test that holds each
 
-For whoever wants to know what is promised and what a promise rests on. `test/promises/table.sh --write` makes this page
-of the ids in the pages ([W7]) and of those that tests name (`Holds: W7`). Where *planted* stands behind a promise,
-`test/promises/planted.sh` has a line that breaks it, and the test was seen to fail on it. `.ci/full` plants 40 of them,
-drawn by a seed. Paths are those of `test`.
+For whoever wants to know what is promised and what a promise rests on. This page is made by
+`test/promises/table.sh --write`, of the ids in the pages ([W7]) and of those that tests name
+(`Holds: W7`). Where *planted* stands behind a promise, `test/promises/planted.sh` has lines that
+break it, and the test was seen to fail on them. `.ci/full` plants 40, drawn by a seed. Paths are
+those of `test`.
 END
 	for p in "${pages[@]}"; do
 		printf '\n## %s\n\n' "${p#*:}"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # test/unit/deploy/parts.sh - the list of parts (SPDX) beside a package: each library that the
 # program is linked with is in it, with version, license, supplier and checksum, and PyPI's
-# spdx-tools finds no fault; the package has the same bytes when another user makes it elsewhere, and
-# neither it nor the program says where it was made. test/package/same.sh builds the program twice.
+# spdx-tools finds no fault; the package has the same bytes when another user makes it elsewhere,
+# and the program does not say where it was made. test/package/same.sh builds the program twice.
 # PYTHON: an interpreter that has spdx-tools; without it one is made where pip may.
 set -u
 : "${BORESIDE:?}"
@@ -25,7 +25,8 @@ deb=$(tail -n 1 "$dir/said") json=${deb%.deb}.spdx.json
 [ -f "$deb" ] || exit 1
 
 # parts: ID NAME VERSION SUPPLIER LICENSE FILE SHA256 of each, by tabs
-sed -n 's/^ *"\(SPDXID\|name\|versionInfo\|supplier\|licenseDeclared\|packageFileName\)": "\(.*\)",$/\1\t\2/p
+members='SPDXID\|name\|versionInfo\|supplier\|licenseDeclared\|packageFileName'
+sed -n 's/^ *"\('"$members"'\)": "\(.*\)",$/\1\t\2/p
 	s/.*"checksumValue": "\([0-9a-f]*\)".*/sum\t\1/p' "$json" | awk -F '\t' '
 	$1 == "SPDXID" { if (id) out(); id = $2; delete has; next }
 	{ has[$1] = $2 }
@@ -57,7 +58,8 @@ fi
 if "$python" -c 'import spdx_tools' 2>/dev/null; then
 	valid() { "$python" -m spdx_tools.spdx.clitools.pyspdxtools -i "$1"; }
 	check "spdx-tools finds no fault in it" valid "$json"
-	sed 's/"licenseDeclared": "MIT"/"licenseDeclared": "no license"/' "$json" >"$dir/bad.spdx.json"
+	sed 's/"licenseDeclared": "MIT"/"licenseDeclared": "no license"/' "$json" \
+		>"$dir/bad.spdx.json"
 	check "but in one whose license is none" refused valid "$dir/bad.spdx.json"
 else
 	echo "skip a validator of SPDX: no spdx-tools (PyPI) here"
