@@ -1,7 +1,7 @@
 #!/bin/bash
 # test/promises/hazards.sh: what pages point at is there. Every path in backticks of the pages below
-# that begins with a folder of the tree, and every promise that HAZARDS.md names; each of its hazards'
-# causes has a source, and a test that make or .ci runs. .ci/limits runs it.
+# that begins with a folder of the tree, and every promise that HAZARDS.md names; each of its
+# hazards' causes has a source, and a test. .ci/limits runs it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export LC_ALL=C.UTF-8
@@ -10,13 +10,14 @@ pages=(board/doc/HAZARDS.md board/doc/DICOM.md board/doc/SITE.md board/doc/ATTAC
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 # shellcheck disable=SC2016 # backticks of the pages
-grep -o -H '`[a-z.]*/[A-Za-z0-9_./-]*`' "${pages[@]}" | tr -d '`' | sort -u | while IFS=: read -r page path; do
-	case $path in
-	core/* | config/* | ipc/* | drivers/* | gpu/* | board/* | test/* | .ci/*)
-		[ -e "$path" ] || echo "$page: $path is not there"
-		;;
-	esac
-done >"$dir/wrong"
+grep -o -H '`[a-z.]*/[A-Za-z0-9_./-]*`' "${pages[@]}" | tr -d '`' | sort -u |
+	while IFS=: read -r page path; do
+		case $path in
+		core/* | config/* | ipc/* | drivers/* | gpu/* | board/* | test/* | .ci/*)
+			[ -e "$path" ] || echo "$page: $path is not there"
+			;;
+		esac
+	done >"$dir/wrong"
 page=board/doc/HAZARDS.md
 awk -f test/promises/promises.awk ipc/*.md board/doc/*.md | cut -f 1 >"$dir/ids"
 # each item in one line: a cause
