@@ -1,11 +1,11 @@
 /*
  * test/unit/drivers/test_dicomtable.c - board/doc/DICOM.md says what is written and proposed: its
- * table and its presentation contexts are made here, of files that DCMTK reads and of an association
- * that its storescp was asked for
+ * table and its presentation contexts are made here, of files that DCMTK reads and of an
+ * association that its storescp was asked for
  *
  * usage: test_dicomtable [--print]   both, as the page has them
- * Each kind of image is written with all that a header may say and with nothing of it: the first
- * column of each is DICOM's own word for that (PS3.2). An element comes from a word of the header if
+ * Each kind of image is written with all that a header may say and with nothing of it: its column
+ * has DICOM's own word for what comes of that (PS3.2). An element comes from a word of the header if
  * it changes when that word alone is left out.
  */
 #define _GNU_SOURCE
