@@ -5,7 +5,7 @@
  *
  * usage: test_dicomtable [--print]   both, as the page has them
  * Each kind of image is written with all that a header may say and with nothing of it: its column
- * has DICOM's own word for what comes of that (PS3.2). An element comes from a word of the header if
+ * has DICOM's own word for that (PS3.2). An element comes from a word of the header if
  * it changes when that word alone is left out.
  */
 #define _GNU_SOURCE
