@@ -87,8 +87,8 @@ fi
 packaged
 if grep -q __cudaRegisterFatBinary "$program"; then
 	cuda=$(cd "$(dirname "$(command -v "$NVCC")")/.." && pwd)
-	version=$(sed -n 's/^#define CUDART_VERSION  *\([0-9]*\)\([0-9]\)[0-9]$/\1 \2/p' \
-		"$cuda/include/cuda_runtime_api.h" | awk '{ print $1 / 100 "." $2 }')
+	version=$(awk '$1 $2 == "#defineCUDART_VERSION" {
+		print int($3 / 1000) "." int($3 % 1000 / 10) }' "$cuda/include/cuda_runtime_api.h")
 	part SPDXRef-cudart libcudart_static "$version" 'NVIDIA Corporation' \
 		LicenseRef-NVIDIA-CUDA-EULA "$cuda/lib64/libcudart_static.a" \
 		"$(sum "$cuda/lib64/libcudart_static.a")" ''

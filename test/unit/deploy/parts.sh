@@ -65,6 +65,21 @@ else
 	echo "skip a validator of SPDX: no spdx-tools (PyPI) here"
 fi
 
+# What CUDA puts into a program: one of a line, linked as ours is
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+echo '__global__ void k(int *a) { *a = 1; } int main(void) { k<<<1, 1>>>(0); }' >"$dir/k.cu"
+if [ -x "$nvcc" ]; then
+	check "a program with CUDA" "$nvcc" -o "$dir/k" "$dir/k.cu"
+	SOURCE_DATE_EPOCH=0 NVCC=$nvcc sh "$here/board/deploy/debian/sbom.sh" "$deb" "$dir/k" \
+		>"$dir/cuda.json" 2>"$dir/said"
+	check "has CUDA's runtime as a part" grep -q '"packageFileName": ".*/libcudart_static.a"' \
+		"$dir/cuda.json"
+	versioned() { grep -A 1 '"libcudart_static"' "$1" | grep -q '"versionInfo": "[1-9]'; }
+	check "of a version" versioned "$dir/cuda.json"
+else
+	echo "skip what CUDA brings: no nvcc here"
+fi
+
 # The same bytes, elsewhere
 at() { grep -aqF "$1" "$2"; }
 check "the program does not say where it was built" refused at "$here" "$BORESIDE"

@@ -4,7 +4,7 @@
  *
  * The gate is driven by this thread: a raw peer's bytes lie in its socket until the gate is asked.
  */
-/* Holds: W19, W20, W21, W22 */
+/* Holds: W19, W20, W21 */
 #define _GNU_SOURCE
 #include "ipc/gate.h"
 
