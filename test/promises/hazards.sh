@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export LC_ALL=C.UTF-8
-pages=(board/doc/HAZARDS.md board/doc/DICOM.md board/doc/SITE.md board/doc/ATTACK.md
+pages=(board/doc/HAZARDS.md drivers/sink/DICOM.md board/doc/SITE.md test/ATTACK.md
 	board/doc/PROMISES.md)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,6 +1,6 @@
 /*
- * test/unit/drivers/test_dicomtable.c - board/doc/DICOM.md says what is written and proposed: its
- * table and its presentation contexts are made here, of files that DCMTK reads and of an
+ * test/unit/drivers/test_dicomtable.c - drivers/sink/DICOM.md says what is written and proposed:
+ * its table and its presentation contexts are made here, of files that DCMTK reads and of an
  * association that its storescp was asked for
  *
  * usage: test_dicomtable [--print]   both, as the page has them
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 
 #define ELEMENTS 200u
-#define PAGE     "board/doc/DICOM.md"
+#define PAGE     "drivers/sink/DICOM.md"
 
 static const char *const all[] = {
 	"boreside_protocol=brain",
