@@ -84,6 +84,9 @@ static void of_lines(void)
 	info.more[0].acceleration[0] = 2;
 	CHECK(kind(1, 0) == BS_KIND_OTHER, "acceleration of its own");
 	begin();
+	info.more[0].recon[0] = 20;
+	CHECK(kind(1, 0) == BS_KIND_OTHER, "reconSpace of another matrix");
+	begin();
 	info.more[0].step1.center = 20;
 	CHECK(kind(1, 0) == BS_KIND_OTHER, "limits of its own");
 	CHECK(kind(1, BS_MRD_IS_PHASE_CORRECTION) == BS_KIND_OTHER, "phase correction of another");
