@@ -37,7 +37,9 @@ SAN   := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-
 # The sanitizers' checks in unrolled kernels take minutes to optimize at -O3: there -O2 for them.
 OPT   := $(if $(SANITIZE)$(TRACED),-O1,-O2)
 FAST  := $(if $(TRACED),-O1,$(if $(SANITIZE),-O2,-O3))
-CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) -I. -I$(NIFTI) -MMD -MP -pthread \
+# The same bytes in every folder; gcov wants the folder.
+PLACE := $(if $(COVERED),,-ffile-prefix-map=$(CURDIR)=.)
+CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) $(PLACE) -I. -I$(NIFTI) -MMD -MP -pthread \
           $(if $(TRACED),-finstrument-functions) \
           $(shell $(PKG_CONFIG) --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
 LDLIBS = $(shell $(PKG_CONFIG) --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lniftiio \
@@ -464,7 +466,7 @@ install:
 	sh $(DEPLOY)/man/make.sh $(TELLS) $(SHARE)/man
 	sh $(DEPLOY)/man/complete.sh $(TELLS) bash >$(BASH)
 	sh $(DEPLOY)/man/complete.sh $(TELLS) zsh >$(ZSH)
-	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md $(DOC)
+	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md drivers/sink/DICOM.md $(DOC)
 	install -m 644 $(wildcard board/doc/*.md board/doc/*.py) $(DOC)
 	install -m 644 $(wildcard $(DEPLOY)/*.yml) $(DOC)
 	install -m 644 $(wildcard config/*.cfg config/*.cfl config/*.hdr config/*.md) $(DOC)/config
@@ -482,7 +484,7 @@ deb:
 	@$(MAKE) --no-print-directory GPU=0 deb-boreside
 	@[ '$(GPU)' = 0 ] || $(MAKE) --no-print-directory GPU=1 deb-boreside-cuda
 deb-boreside deb-boreside-cuda: deb-%: $(EXE)
-	@MAKE='$(MAKE)' sh board/deploy/debian/build.sh $* $(EXE) build/deb
+	@MAKE='$(MAKE)' NVCC='$(NVCC)' sh board/deploy/debian/build.sh $* $(EXE) build/deb
 
 clean:
 	rm -rf build

@@ -360,7 +360,7 @@ static int check_references(const struct bs_slice_spec *s, uint32_t group,
 		if (!isfinite(r->cycles[b]) || !isfinite(r->center))
 			return bs_fail(
 				why, BS_ERR_VALUE,
-				"slice-GRAPPA: group %u: band %u phases by %g cycles per line "
+				"slice-GRAPPA: group %u: band %u turns by %g cycles per line "
 				"about line %g",
 				group, b, r->cycles[b], r->center);
 	return 0;

@@ -1,6 +1,7 @@
 #!/bin/bash
 # test/fault/disk_full.sh - a full disk is called that, in the outcome and in the status, and images
 # go on being filed once there is room
+# Holds: L2
 set -u
 : "${BORESIDE:?}"
 . "$(dirname "$0")/../support/await.bash"

@@ -10,6 +10,7 @@
  * what is promised says which kills may cost what today; what it does not promise is counted. Logs
  * and stored images are judged by boreside log audit, beside the service, before the oldest go.
  */
+/* Holds: W1, W5, W12, W35, W60, W63, L4 */
 #define _GNU_SOURCE
 #include "test/fault/peers/players.h"
 

@@ -10,6 +10,7 @@
  * their own pace, which keep their budget: for a machine that does nothing else (make soak). Before
  * it, scans with nobody beside them for a quarter as long, to compare with.
  */
+/* Holds: W19, W20 */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>

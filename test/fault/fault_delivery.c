@@ -6,6 +6,7 @@
  * fault_delivery [ROUNDS [CASE]]: all of it so many times, each policy, 30 images of 3.5 MB; or the
  * case of that number alone, from 0
  */
+/* Holds: W62 */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,6 +4,7 @@
  *
  * fault_hostile [ROUNDS]: so many times, each 100 ms, on all four sockets
  */
+/* Holds: W19 */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>

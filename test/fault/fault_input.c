@@ -2,6 +2,7 @@
  * test/fault/fault_input.c - bad messages through the real socket: each gets its coded error in
  * words on the wire and in the log, the service stays up, and a good scan right after succeeds
  */
+/* Holds: W3, W16, W18, W21, W31, W32, W33 */
 #define _GNU_SOURCE
 #include "test/support/expect.h"
 

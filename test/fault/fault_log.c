@@ -3,6 +3,7 @@
  * errs and is well again. A full disk, and images from the log: test/replay/serve_log.sh; that what
  * was durable is in the log when a process is killed: fault_campaign.c, test/simulate
  */
+/* Holds: L2 */
 #define _GNU_SOURCE
 #include <fcntl.h>
 

@@ -4,6 +4,7 @@
  *
  * usage: BORESIDE=path fault_mute. The endpoint is ipc: there the system says whose process it is.
  */
+/* Holds: W65 */
 #define _GNU_SOURCE
 #include "test/support/crowd.h"
 #include "test/support/service.h"

@@ -3,6 +3,7 @@
  * on as if nothing were, not one wait of it, and what each did not get is counted; and what was
  * spilled arrives later, in order. Images of a MiB, so that sockets' buffers are soon full.
  */
+/* Holds: W34 */
 #define _GNU_SOURCE
 #include <sys/stat.h>
 

@@ -2,6 +2,7 @@
  * test/fault/fault_paths.c - readouts that bring their own path, in bad order and with bad paths,
  * through the real socket: the image of those that are good, to the bit; words for the others
  */
+/* Holds: C13 */
 #define _GNU_SOURCE
 #include "test/support/expect.h"
 

@@ -2,6 +2,7 @@
  * test/fault/fault_receive.c - an archive that asks has every image once, by its own books: over
  * its kills, emit's, the service's end and start, and all of them during scans
  */
+/* Holds: W60 */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <inttypes.h>

@@ -5,6 +5,7 @@
  * was sent, and the log is not damaged, only cut off. Then the recorder is started again in the
  * same folder. The moments come from a fixed seed, but what they hit is the machine's.
  */
+/* Holds: L1 */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <pthread.h>

@@ -6,6 +6,7 @@
  * Counted by the sender's own report, by an archive that asks (its book: which image of which scan
  * it was given, how often) and by the files of a sink.
  */
+/* Holds: W63, L9 */
 #define _GNU_SOURCE
 #include <glob.h>
 #include <pthread.h>

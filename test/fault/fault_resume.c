@@ -3,6 +3,7 @@
  * and are refused: its outcome and its images are those of the same scan that nobody disturbs. In
  * their order, and other processes: fault_campaign.c; several kills in a scan: test/simulate
  */
+/* Holds: W35 */
 #define _GNU_SOURCE
 #include "test/support/recovery.h"
 

@@ -7,6 +7,7 @@
  * usage: BORESIDE=path fault_second. The reconstruction is held up by SIGSTOP: what is said to be
  * there before the first scan's outcome is. Counted by the senders' books and the files.
  */
+/* Holds: W66 */
 #define _GNU_SOURCE
 #include <pthread.h>
 

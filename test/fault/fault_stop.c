@@ -3,6 +3,7 @@
  * delivered however long that takes, on SIGTERM and by `boreside drain`, which takes no new scan,
  * whichever thread gets the signal; counted by the sender's outcome and the files
  */
+/* Holds: W15 */
 #define _GNU_SOURCE
 #include <dirent.h>
 

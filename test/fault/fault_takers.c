@@ -2,6 +2,7 @@
  * test/fault/fault_takers.c - what takers did not get is in the outcome, in the status and in the
  * log, whatever the policy and however emit ends; an emit that cannot start ends without a crash
  */
+/* Holds: W33, W34 */
 #define _GNU_SOURCE
 #include <sys/socket.h>
 #include <sys/stat.h>

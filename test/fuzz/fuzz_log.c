@@ -5,6 +5,7 @@
  * to fit, else they keep the fuzzer out. No such log is what a key has signed. What is read must
  * lie in what was checked (ASan), numbers must follow one another, and the end must stay the end.
  */
+/* Holds: L8 */
 #define _GNU_SOURCE
 #include "drivers/log/reader.h"
 #include "drivers/tool/load/proof.h"

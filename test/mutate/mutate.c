@@ -8,6 +8,7 @@
  * One row must be answered as the table asks (mutations.h); two together never by an image that is
  * complete and wrong, by a reason that is not so, or without words.
  */
+/* Holds: W40, W44, W51, C2 */
 #include <string.h>
 
 #include "test/mutate/judge.h"

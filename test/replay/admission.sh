@@ -3,6 +3,7 @@
 # does not fit are refused by check --measure and by serve, a scan that comes too fast at its
 # header; the rest serves. Budgets and intervals here are a million times beyond or within any
 # machine's reach.
+# Holds: D6, D7
 set -u
 . "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # test/replay/certify.sh - boreside certify: a contract that cannot be broken is kept, one that
 # cannot be kept is broken, and the certificate says all that it must. No timing fails it.
+# Holds: D8
 set -u
 . "$(dirname "$0")/../support/await.bash"
 dir=$(mktemp -d)

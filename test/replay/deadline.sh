@@ -1,6 +1,7 @@
 #!/bin/bash
 # test/replay/deadline.sh - a least-squares protocol through the service: the image says its method,
 # lambda, iterations, residual, and whether the deadline stopped the solver; then it comes as well.
+# Holds: D1
 set -u
 . "$(dirname "$0")/../support/scratch.bash"
 needs "$DATA/ref" "deadline"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # test/replay/faults.sh - a sender with faults against the real service: with several seeds every
 # image is the same, byte by byte, as without; what cannot heal ends in a gap that is named
+# Holds: W8
 set -u
 : "${BORESIDE:?}"
 . "$(dirname "$0")/../support/await.bash"

@@ -2,6 +2,7 @@
  * test/replay/geometry.c - the size, place and matrix of images as an archive reads them off the
  * wire, by the offsets of ipc/WIRE.md; a protocol that contradicts the header is refused
  */
+/* Holds: W37, W38 */
 #define _GNU_SOURCE
 #include "test/support/expect.h"
 

@@ -2,6 +2,7 @@
 # test/replay/header.sh - readouts = "header": nobody counts by hand. Each recording gives the
 # images that it holds, each with its own number of readouts and in plain words what it lacks or
 # what of it is zeros, by recon and by serve + replay, the same bytes; what was not sent is missed.
+# Holds: W40, C2
 set -u
 . "$(dirname "$0")/../support/scratch.bash"
 needs "$DATA/scan" "readouts by the header"

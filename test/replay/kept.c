@@ -2,6 +2,7 @@
  * test/replay/kept.c - the page lists the scans of log.dir, those of the service before this one,
  * too: the newest first, so many at most, how each ended, and no patient's name
  */
+/* Holds: W41 */
 #define _GNU_SOURCE
 #include "test/support/service.h"
 

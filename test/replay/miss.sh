@@ -2,6 +2,7 @@
 # test/replay/miss.sh - what a missed budget does, through the service: flag marks the image, shed
 # steps down the ladder rung by rung, stop ends the scan with its code once the late image was sent.
 # Images are late by a budget that nothing can meet (a nanosecond), in time by one of ten minutes.
+# Holds: D2, D4
 set -u
 . "$(dirname "$0")/../support/scratch.bash"
 protocol() { # protocol NAME METHOD BUDGET ON_MISS [MORE]

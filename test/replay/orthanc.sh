@@ -2,6 +2,7 @@
 # test/replay/orthanc.sh - images to a real PACS (Debian's orthanc) by C-STORE: while it is away
 # they wait, and neither scan nor other sinks wait with them; once it is there it has each of them
 # once, however often the service makes them, with the tags that the file has
+# Holds: I6, I10
 set -u
 . "$(dirname "$0")/../support/await.bash"
 for program in Orthanc storescu dump2dcm dcmdump; do

@@ -2,6 +2,7 @@
  * test/replay/page.c - the page beside a service: what it serves, whom it refuses, what hostile and
  * stopped browsers do to a scan (nothing), and that no patient's name is in any of it
  */
+/* Holds: W41 */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <sys/socket.h>

@@ -5,6 +5,7 @@
  * Slices and volumes, oblique, of odd sizes, oversampled, resized. The formulas here are written
  * anew from what PHANTOM.md, WIRE.md and the formats say; nothing of the sinks' own is used.
  */
+/* Holds: W38, I3 */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 

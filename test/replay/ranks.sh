@@ -3,6 +3,7 @@
 # recording and of a folder of them; a rank that is killed or fails ends the job with its name, what
 # is finished stays, and a job that goes on makes the rest; another recording or other settings are
 # refused. Needs Debian's openmpi-bin.
+# Holds: C1
 set -u
 . "$(dirname "$0")/../support/await.bash"
 . "$(dirname "$0")/../support/said.bash"

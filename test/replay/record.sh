@@ -3,6 +3,7 @@
 # what `boreside replay` sends, plain or sealed, and goes on with the scan that it was killed in;
 # the log, its export and the recording itself give the same images, byte by byte; `boreside log`
 # lists, verifies and prunes.
+# Holds: L5, L7
 set -u
 : "${BORESIDE:?}"
 . "$(dirname "$0")/../support/await.bash"

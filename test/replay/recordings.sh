@@ -2,6 +2,7 @@
 # test/replay/recordings.sh - every real recording against its independent reference, through
 # `boreside recon` and through `boreside serve` + `boreside replay --asap`; both give the same
 # bytes.
+# Holds: C1
 set -u
 . "$(dirname "$0")/site.bash"
 needs "$DATA/ref" "recordings"

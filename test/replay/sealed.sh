@@ -3,6 +3,7 @@
 # a plain service, byte for byte; other keys and roles are refused in words; connections that break
 # and a receiving process that is killed in mid-scan cost nothing; keys that others may read, and
 # addresses that cannot be sealed, are refused before the start
+# Holds: W23, W28, S4, S5
 set -u
 . "$(dirname "$0")/../support/scratch.bash"
 refused() { # words, text that must be said, then a command that must fail

@@ -2,6 +2,7 @@
 # test/replay/serve_equals_recon.sh - a recording through the service, and through `boreside
 # recon` in one process: the same images, bit for bit; a sender that is interrupted and begins
 # again
+# Holds: C1
 set -u
 . "$(dirname "$0")/../support/scratch.bash"
 

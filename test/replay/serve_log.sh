@@ -2,6 +2,7 @@
 # test/replay/serve_log.sh - a service that logs its scans: the log reconstructs to the images that
 # were served, in both modes; on a disk that is full the scan goes on unprotected with all its
 # images, and is protected again with room
+# Holds: L2, L3
 set -u
 : "${BORESIDE:?}"
 . "$(dirname "$0")/../support/await.bash"

@@ -2,6 +2,7 @@
 # test/replay/window.sh - images while the scan runs, through the service and through `boreside
 # recon`: the same bytes; a sliding window at a pass's end is the plain frame; previews lead to
 # the frame that would have come without them, in a series of their own.
+# Holds: W36, W43
 set -u
 . "$(dirname "$0")/../support/scratch.bash"
 close_to() { # A B BOUND: relative difference

@@ -1,9 +1,10 @@
 #!/bin/sh
 # board/deploy/debian/build.sh PACKAGE PROGRAM OUT: OUT/PACKAGE_VERSION_ARCHITECTURE.deb of a
-# program that make has built; its path is the last line printed. PACKAGE: boreside, or
-# boreside-cuda for a program with CUDA. Needs debhelper. Of the environment: MAINTAINER ("Name
-# <address>"), MAKE; for a program of another machine DEB_HOST_ARCH (that machine's name) and TELLS
-# (one that runs here).
+# program that make has built, and beside it its parts, .spdx.json (sbom.sh); the package's path is
+# the last line printed. PACKAGE: boreside, or boreside-cuda for a program with CUDA. Needs
+# debhelper. Of the environment: MAINTAINER ("Name <address>"), MAKE, NVCC; for a program of another
+# machine DEB_HOST_ARCH (that machine's name) and TELLS (one that runs here). The same program and
+# commit give the same bytes, wherever, whenever and by whomever.
 set -eu
 unset MAKEFLAGS MAKELEVEL MFLAGS # of a make that called us: this is a build of its own
 PACKAGE=$1
@@ -15,7 +16,7 @@ TOP=$(cd "$here/../../.." && pwd)
 TELLS=${TELLS:-$PROGRAM}
 MAINTAINER=${MAINTAINER:-Boreside maintainers <maintainers@boreside.invalid>}
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$TOP" log -1 --format=%ct 2>/dev/null ||
-	stat -c %Y "$PROGRAM")}
+	stat -c %Y "$TOP/CHANGELOG.md")}
 export TOP PACKAGE PROGRAM TELLS SOURCE_DATE_EPOCH
 [ -x "$PROGRAM" ] || { echo "deb: $PROGRAM is not there: make, first" >&2; exit 1; }
 for tool in dh dpkg-gencontrol; do
@@ -67,4 +68,6 @@ set -- "$PACKAGE" "$(sed -n "s/^dpkg-deb: building package '$PACKAGE' in '\(.*\)
 	"$out/$PACKAGE.log")"
 mv "$2" "$out"
 find "$out/tree" -maxdepth 1 -name '*.deb' -exec mv {} "$out" \; # symbols for a debugger
-echo "$out/${2##*/}"
+set -- "$out/${2##*/}"
+sh "$here/sbom.sh" "$1" "$PROGRAM" >"${1%.deb}.spdx.json"
+echo "$1"

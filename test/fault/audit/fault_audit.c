@@ -3,6 +3,7 @@
  * killed in one scan and left in another, it finds nothing; of each break that is planted in a
  * copy, with checksums that hold again, it names the promise
  */
+/* Holds: W61, L6, L10 */
 #define _GNU_SOURCE
 #include <stdarg.h>
 

@@ -2,6 +2,7 @@
 # test/fault/disk/writers.sh - whoever writes a file gives it to its owner and group alone; to a
 # full, a read-only or a vanishing disk says so and ends with 1, whatever the format and however
 # much was written before
+# Holds: L6, I1
 set -u
 : "${BORESIDE:?}" "${BUILD:?}"
 . "$(dirname "$0")/../../support/await.bash"

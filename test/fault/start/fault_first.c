@@ -8,6 +8,7 @@
  * is held up by SIGSTOP), and the senders of those scans say nothing before the other one's OPEN
  * waits in line. Counted by the senders' books and by an archive that asks.
  */
+/* Holds: W64 */
 #define _GNU_SOURCE
 #include "test/peers/sender.h"
 #include "test/fault/start/archived.h"

@@ -2,6 +2,7 @@
  * test/replay/bridge/sealed.c - the MRD bridge and the page with keys of their own, as another user
  * than the service's: k-space, images and status are sealed, and neither reads the node's key
  */
+/* Holds: S6 */
 #define _GNU_SOURCE
 #include <grp.h>
 #include <sys/stat.h>

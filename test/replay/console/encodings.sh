@@ -3,6 +3,7 @@
 # makes images with its own field of view, one of another matrix is in no image, counted and said;
 # reference lines of an encoding of their own calibrate. Central lines do without a flag, and say
 # so. By boreside init alone; the service gives recon's bytes.
+# Holds: W52
 set -u
 . "$(dirname "$0")/console.bash"
 begin "several encodings"

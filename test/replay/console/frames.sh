@@ -4,6 +4,7 @@
 # the limits say, an elliptical shutter, a flag that stands in mid-frame. By boreside init alone
 # each image is exact and complete, they leave as they become whole, and the service gives recon's
 # bytes.
+# Holds: W44
 set -u
 . "$(dirname "$0")/console.bash"
 begin "frames in turns"

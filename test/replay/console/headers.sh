@@ -2,6 +2,7 @@
 # test/replay/console/headers.sh - headers as tools write them: by boreside init alone each gives
 # the image of a header that is whole, and says what of it was not taken as it is written; the
 # service gives recon's bytes and the same words. A scan without a readout is no success anywhere.
+# Holds: W30
 set -u
 . "$(dirname "$0")/console.bash"
 begin "headers as tools write them"

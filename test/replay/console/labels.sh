@@ -2,6 +2,7 @@
 # test/replay/console/labels.sh - a noise scan and a scan of coil maps whose channels stand in
 # another order than those of the scan that takes them: matched by coilLabel, in the service and in
 # `boreside recon`, to the same bytes; other names are refused in words, or left out and said
+# Holds: W56
 set -u
 . "$(dirname "$0")/console.bash"
 begin "the names of channels"

@@ -4,6 +4,7 @@
 # independent slice-GRAPPA and equal to it; the service gives recon's bytes, as 1, 2 and 7 threads
 # do. References with and without their bands' phases, of fewer lines, flagged or as the first
 # repetition. No image of two slices is complete: without references, or where these do not fit.
+# Holds: W58, C10
 set -u
 . "$(dirname "$0")/console.bash"
 begin "slices at once"

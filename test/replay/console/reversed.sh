@@ -3,6 +3,7 @@
 # copies, N / 2 in both directions, or what MRD's text says: exact by boreside init alone, by
 # phase-correction lines, vendor or, where nothing tells, in words and not complete. The service
 # gives recon's bytes, and its outcome the same words.
+# Holds: W54
 set -u
 . "$(dirname "$0")/console.bash"
 begin "reversed lines' center"

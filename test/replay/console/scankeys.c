@@ -4,6 +4,7 @@
  * and `boreside recon` read alike; those that are refused, by name; configs that nothing has the
  * name of; a volume's partitions, in their order and places; 16 bits.
  */
+/* Holds: C5 */
 #define _GNU_SOURCE
 #include "test/support/service.h"
 

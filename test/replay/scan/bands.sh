@@ -3,6 +3,7 @@
 # the header says so, or the scan has shown it; images that left before that are named in the
 # outcome. `boreside init`, recon and the service say the same of each recording. Of protocols that
 # take them apart: test/replay/console/multiband.sh.
+# Holds: C9
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash

@@ -2,6 +2,7 @@
 # test/replay/scan/kinds.sh - what a scan brings beside its lines is counted by kind and told: in
 # the outcome, the status, the images' attributes and the words of `boreside recon`; lines that were
 # sampled backwards, or between navigators, give the image of those that were not
+# Holds: W51, C3
 set -u
 . "$(dirname "$0")/../../support/scratch.bash"
 needs "$DATA/scan" "kinds of readouts"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # test/replay/scan/lacking.sh - a scan that lacks what its protocol needs is ended with one outcome
 # and the reason in words, logged once, at the readout that proves it; the next scan is served
+# Holds: W57
 set -u
 . "$(dirname "$0")/../../support/scratch.bash"
 small='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;

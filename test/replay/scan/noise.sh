@@ -2,6 +2,7 @@
 # test/replay/scan/noise.sh - whitening by a scan's own noise and by an earlier scan's, and coil
 # compression: the service and `boreside recon` give the same bytes; a scan that lacks the noise
 # that its protocol requires is refused in words; errors on a real recording are those of its README
+# Holds: W55, C4
 set -u
 . "$(dirname "$0")/scans.bash"
 prisma='method = "cartesian"; matrix = [64, 64, 1]; encoded = [128, 64, 1]; coils = 20;

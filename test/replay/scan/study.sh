@@ -2,6 +2,7 @@
 # test/replay/scan/study.sh - what a scan leaves to later ones of its study: coil maps. The service
 # and `boreside recon` give the same bytes; what does not fit is refused in words, most of it at
 # OPEN; the oldest goes first; recon's end in between costs nothing
+# Holds: W59
 set -u
 . "$(dirname "$0")/scans.bash"
 grid='method = "cartesian"; matrix = [32, 37, 1]; encoded = [64, 37, 1]; coils = 6; samples = 64;

@@ -2,6 +2,7 @@
 # test/replay/scan/velocity.sh - two sets of a flow that is known: velocities against a
 # double-precision reference, set 0 as magnitude, phases; by recon, and the same bytes by the
 # service; series, units and files; what is no velocity says so
+# Holds: C7
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash

@@ -3,6 +3,7 @@
 # order of acquisition, the pixels of slices that leave alone, the same bytes by the service, also
 # with a recon and an emit that are killed meanwhile; a series as one file; a slice that does not
 # come; what is no stack is refused
+# Holds: C6
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash

@@ -2,6 +2,7 @@
  * test/unit/board/test_anatomy.c - W made in its thread: of the image ahead, of the place that the
  * first readout tells, the same again; a table that has moved is told
  */
+/* Holds: C11 */
 #include "board/arm/anatomy.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* test/unit/board/test_folder.c - one service at a time has a folder, however the last one ended */
+/* Holds: W22 */
 #define _GNU_SOURCE
 #include "board/emit/folder.h"
 

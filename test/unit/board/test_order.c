@@ -1,4 +1,5 @@
 /* test/unit/board/test_order.c - messages in any order: next, held, a duplicate, late, given up */
+/* Holds: W7, W8, W14 */
 #include "board/ingest/order.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
  * test/unit/config/test_peers.c - faulty keys and addresses beyond loopback, each told at its line
  */
+/* Holds: S5 */
 #define _GNU_SOURCE
 #include "test/support/site_file.h"
 

@@ -1,4 +1,5 @@
 /* test/unit/core/test_admission.c - estimates from scripted timings, and the refusals they cause */
+/* Holds: D6, D7 */
 #include "core/latency/admission.h"
 #include "test/support/check.h"
 

@@ -1,4 +1,5 @@
 /* test/unit/core/test_attributes.c - what an image says of its budget, its quality and its times */
+/* Holds: W39, W40, D5 */
 #include "core/frame/attributes.h"
 #include "core/memory/pools.h"
 #include "core/latency/budget.h"
@@ -182,6 +183,15 @@ static void quality(void)
 	image.missing = 1;
 	(void)attributes_xml(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
 	CHECK(says(text, "quality", "partial"), "a readout is missing");
+	image.missing = 0;
+	(void)snprintf(image.lacks, sizeof(image.lacks), "something else");
+	(void)attributes_xml(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
+	bs_attributes_fill(&image.head, &p, &image, &t);
+	CHECK(says(text, "quality", "partial") && says(text, "lacks", "something else") &&
+		      image.head.user_int[7] == 1,
+	      "or something else that it says: never complete");
+	image.lacks[0] = '\0';
+	image.missing = 1;
 }
 
 static void longest(void)

@@ -1,4 +1,5 @@
 /* test/unit/core/test_budget.c - budgets and the ladder on a scripted clock */
+/* Holds: D2, D3, D5 */
 #include "core/latency/budget.h"
 #include "core/thread/clock.h"
 #include "core/frame/recon.h"

@@ -1,4 +1,5 @@
 /* test/unit/core/test_canary.c - on a scripted clock: a canary's lateness, and what it explains */
+/* Holds: D9 */
 #include "core/thread/canary.h"
 
 #include <string.h>

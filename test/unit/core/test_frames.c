@@ -2,6 +2,7 @@
  * test/unit/core/test_frames.c - which readouts an engine is given, and what ends a frame: a
  * number, or the header and the flags of the stream
  */
+/* Holds: W50 */
 #include "core/frame/recon.h"
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"

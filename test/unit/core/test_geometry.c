@@ -2,6 +2,7 @@
  * test/unit/core/test_geometry.c - the voxel of every image is that of encodedSpace; position and
  * directions belong to the voxel at its center; contradictions are refused with both numbers
  */
+/* Holds: W37, W38 */
 #include "core/frame/geometry.h"
 #include "core/frame/recon.h"
 #include "gpu/engine/engines.h"

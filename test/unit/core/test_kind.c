@@ -1,4 +1,5 @@
 /* test/unit/core/test_kind.c - every flag has its kind; the sentence about what is not used */
+/* Holds: W51, C3 */
 #include "core/frame/admit.c"
 #include "core/frame/kind.h"
 #include "test/support/check.h"

@@ -2,6 +2,7 @@
  * test/unit/core/test_lines.c - lines of a pattern that are missing, against a count over all
  * patterns there are; limits of a header; words
  */
+/* Holds: W50, C2 */
 #include "core/frame/lines.h"
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"

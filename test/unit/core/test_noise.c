@@ -4,6 +4,7 @@
  * A sum of n products in double departs from the exact one by at most n 2^-53 of the sum of their
  * magnitudes; the bound is that of the direct sum and of the one under test together.
  */
+/* Holds: W55, C4 */
 #include "core/study/gram.h"
 #include "core/study/noise.h"
 

@@ -1,4 +1,5 @@
 /* test/unit/core/test_online.c - paths of readouts: on the line that their counters name, or off */
+/* Holds: W53 */
 #include "core/traj/online.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
  *
  * Tolerance 1e-5 of the solution (the issue's): vectors are floats (6e-8), condition about 30.
  */
+/* Holds: D1 */
 #include "core/thread/clock.h"
 #include "core/solve/pcg.h"
 #include "gpu/calibrate/dense.h"

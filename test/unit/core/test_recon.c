@@ -1,4 +1,5 @@
 /* test/unit/core/test_recon.c - admission names every fault; frames become images */
+/* Holds: W57 */
 #include "core/frame/attributes.h"
 #include "core/memory/pools.h"
 #include "core/traj/delay.h"

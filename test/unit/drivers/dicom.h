@@ -132,7 +132,7 @@ static const char *element(const char *path, const char *tag, int which)
 	return value[turn];
 }
 
-static void says(const char *path, const char *tag, int which, const char *want)
+static inline void says(const char *path, const char *tag, int which, const char *want)
 {
 	const char *is = element(path, tag, which);
 
@@ -164,7 +164,7 @@ static bool there(const char *tool)
 	return bs_program_there(tool, "", NULL) == 0;
 }
 
-static void validate(const char *path)
+static inline void validate(const char *path)
 {
 	static const struct {
 		const char *tool, *command, *wrong;
@@ -191,7 +191,7 @@ static void validate(const char *path)
 }
 
 /* How far the stored numbers, rescaled, are from these values, in steps. */
-static double off_by(const char *path, const float *values, uint32_t n, bool with_sign)
+static inline double off_by(const char *path, const float *values, uint32_t n, bool with_sign)
 {
 	const double slope = strtod(element(path, "0028,1053", 0), NULL);
 	const double intercept = strtod(element(path, "0028,1052", 0), NULL);

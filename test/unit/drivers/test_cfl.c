@@ -2,6 +2,7 @@
  * test/unit/drivers/test_cfl.c - .cfl/.hdr: round trip, the references at hand, headers that lie;
  * drafts
  */
+/* Holds: I1 */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 #include "test/support/folder.h"

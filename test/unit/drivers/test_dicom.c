@@ -2,6 +2,7 @@
  * test/unit/drivers/test_dicom.c - images as DICOM, by DCMTK's tools: read back by dcmdump, judged
  * by whatever validators are installed; identifiers, refusals
  */
+/* Holds: I6, I7, I8, I9 */
 #define _GNU_SOURCE
 #include "ipc/wire/meta.h"
 #include "test/unit/drivers/dicom.h"

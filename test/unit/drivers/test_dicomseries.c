@@ -2,6 +2,7 @@
  * test/unit/drivers/test_dicomseries.c - the series that a scan's DICOM files are of: magnitudes,
  * phases, velocities, each with its scale, window, number and description; scans without names
  */
+/* Holds: I9 */
 #define _GNU_SOURCE
 #include "test/unit/drivers/dicom.h"
 

@@ -2,6 +2,7 @@
  * test/unit/drivers/test_dicomstore.c - images to a PACS: addresses, what it may answer, one that
  * is away; and the programs that sinks run
  */
+/* Holds: I10 */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 #define FOLDER "/tmp/boreside test-XXXXXX" /* a blank, as a site's folder may have */

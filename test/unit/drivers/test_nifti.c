@@ -2,6 +2,7 @@
  * test/unit/drivers/test_nifti.c - images as .nii and .nii.gz, read back by the library: pixels,
  * words, and where each corner of the volume lies, by sform and by qform
  */
+/* Holds: I3 */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 #include "test/support/folder.h"

@@ -3,6 +3,7 @@
  * readable by the library at any moment, whatever moment its writer is killed at; files of other
  * scans, kinds, sizes and places
  */
+/* Holds: I5 */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 

@@ -1,4 +1,5 @@
 /* test/unit/drivers/test_place.c - where voxels lie, and heads that do not say it */
+/* Holds: I3, I4 */
 #include "test/support/check.h"
 
 #include <string.h>

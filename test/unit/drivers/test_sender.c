@@ -2,6 +2,7 @@
  * test/unit/drivers/test_sender.c - the sender's half of the conversation, with a scripted clock
  * and a line that loses what is under way
  */
+/* Holds: W2, W3, W4, W6, W13 */
 #include "drivers/source/sender.h"
 #include "ipc/wire/mrd.h"
 #include "test/support/check.h"

@@ -2,6 +2,7 @@
  * test/unit/drivers/test_sink.c - images as .png, .cfl and .h5: content, names, nothing
  * half-written
  */
+/* Holds: I1, I2 */
 #define _GNU_SOURCE
 #include "test/support/check.h"
 #include "test/support/folder.h"

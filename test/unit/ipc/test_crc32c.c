@@ -1,4 +1,5 @@
 /* test/unit/ipc/test_crc32c.c - the published check values; both implementations agree */
+/* Holds: W17 */
 #include "ipc/wire/envelope.h"
 #include "test/support/check.h"
 

@@ -4,6 +4,7 @@
  *
  * Every socket lives in a fresh temporary directory, so that parallel runs never meet.
  */
+/* Holds: W22, S5 */
 #define _GNU_SOURCE
 #include "ipc/endpoint.h"
 #include "core/thread/clock.h"

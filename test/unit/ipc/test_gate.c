@@ -4,6 +4,7 @@
  *
  * The gate is driven by this thread: a raw peer's bytes lie in its socket until the gate is asked.
  */
+/* Holds: W19, W20, W21 */
 #define _GNU_SOURCE
 #include "ipc/gate.h"
 
@@ -352,6 +353,34 @@ static void test_crowd(const char *url)
 	CHECK(g.favored == 0 && bs_gate_peers(&g) == 0, "all have left");
 }
 
+/* Whoever else is vouched for: the scan's sender, idle and of the lowest rank, stays. */
+static void test_favored(const char *url)
+{
+	static int fd[BS_GATE_PEERS + 1];
+	struct bs_gate_message m;
+	uint64_t scan = 0;
+	unsigned unheard = 0;
+
+	for (unsigned i = 0; i <= g.places; i++) {
+		fd[i] = shaken(url);
+		(void)crowd_say(fd[i], url, "scan", 4);
+		if (!next(&m, 0)) {
+			unheard++;
+			continue;
+		}
+		if (i == 0)
+			bs_gate_favor(&g, scan = m.peer);
+		else
+			bs_gate_vouch(&g, m.peer);
+		bs_gate_release(&g, m.peer);
+	}
+	CHECK(unheard == 0 && bs_gate_peers(&g) == g.places && bs_gate_here(&g, scan),
+	      "the scan's sender stays among %u that are vouched for", g.places);
+	for (unsigned i = 0; i <= g.places; i++)
+		(void)close(fd[i]);
+	settle();
+}
+
 /* Peers that send half a message and stop: more of them than there are buffers. */
 static void test_halves(const char *url)
 {
@@ -557,6 +586,7 @@ int main(void)
 		test_nonsense(urls[i]);
 		test_too_long(urls[i]);
 		test_crowd(urls[i]);
+		test_favored(urls[i]);
 		test_halves(urls[i]);
 		test_kept(urls[i]);
 		test_deaf_peer(urls[i]);

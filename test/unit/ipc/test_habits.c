@@ -1,6 +1,7 @@
 /*
  * test/unit/ipc/test_habits.c - the MRD XML header as tools write it: what is taken, what is said
  */
+/* Holds: W30 */
 #include "core/text.h"
 #include "test/unit/ipc/mrdxml.h"
 

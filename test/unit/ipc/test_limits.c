@@ -1,6 +1,7 @@
 /*
  * test/unit/ipc/test_limits.c - encodingLimits as tools write them: what is taken, and what is said
  */
+/* Holds: W30 */
 #include "ipc/wire/limits.h"
 #include "test/support/check.h"
 

@@ -3,6 +3,7 @@
  *
  * The library's structs are packed as the standard lays them out: their memory is the reference.
  */
+/* Holds: W31, W32 */
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/bytes.h"
 #include "test/support/check.h"

@@ -2,6 +2,7 @@
  * test/unit/ipc/test_wire.c - envelope and small payloads: there and back, every truncation, every
  * bit
  */
+/* Holds: W16 */
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/wire.h"
 #include "test/support/check.h"

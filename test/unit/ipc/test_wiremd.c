@@ -1,5 +1,6 @@
 /* test/unit/ipc/test_wiremd.c - the specification's own example and tables against the code
  * (ipc/WIRE.md) */
+/* Holds: W69 */
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 #include "test/support/check.h"

@@ -3,6 +3,7 @@
  *
  * With DATA set, the headers of the recordings there are read, too (through libismrmrd).
  */
+/* Holds: W29 */
 #include "core/frame/attributes.h"
 #include "core/text.h"
 #include "ipc/wire/meta.h"

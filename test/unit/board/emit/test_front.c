@@ -2,6 +2,7 @@
  * test/unit/board/emit/test_front.c - where takers of images are when an emit begins: the first of
  * a service, one whose predecessor was killed at any moment; what the archive's connection held
  */
+/* Holds: W62 */
 #define _GNU_SOURCE
 #include "board/emit/front.h"
 

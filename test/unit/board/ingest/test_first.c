@@ -3,6 +3,7 @@
  * no other one is opened before them, nor ends one whose log is still read; one that waits for its
  * sender has a second
  */
+/* Holds: W64 */
 #include "test/unit/board/ingest/successor.h"
 
 #include "core/thread/clock.h"

@@ -5,6 +5,7 @@
  * The log is read with the reader, message by message: what was said to be durable is in it. That
  * it is where the process is killed between any two steps, and each message once: test/simulate.
  */
+/* Holds: W5, W12, L3 */
 #define _GNU_SOURCE /* mkdtemp */
 #include "test/unit/board/log/keeping.h"
 

@@ -6,6 +6,7 @@
  * a file of images, of a cursor or of the service's log; half of them have checksums that are made
  * to fit, else these keep the mutations out.
  */
+/* Holds: L10 */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>

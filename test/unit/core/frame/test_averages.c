@@ -3,6 +3,7 @@
  * whatever order they come; what ends such a frame and what it lacks; and which counters make an
  * image of their own
  */
+/* Holds: W48, W49 */
 #include "core/frame/recon.h"
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"

@@ -2,6 +2,7 @@
  * test/unit/core/frame/test_center.c - where k-space's center is taken from: the header, readouts,
  * neither; when partial Fourier is left as zeros, and the words; through frames
  */
+/* Holds: W46 */
 #include "core/frame/recon.h"
 
 #include <stdio.h>

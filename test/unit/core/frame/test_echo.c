@@ -1,4 +1,5 @@
 /* test/unit/core/frame/test_echo.c - echoes that no counter tells, by their order */
+/* Holds: W47 */
 #include "core/frame/open.h"
 #include "test/support/check.h"
 

@@ -1,4 +1,5 @@
 /* test/unit/core/frame/test_encoding.c - readouts of encodings behind the first: used, or marked */
+/* Holds: W52 */
 #include "core/frame/encoding.h"
 
 #include <string.h>
@@ -82,6 +83,9 @@ static void of_lines(void)
 	CHECK(kind(1, 0) == BS_KIND_IMAGING, "acceleration 1 is none");
 	info.more[0].acceleration[0] = 2;
 	CHECK(kind(1, 0) == BS_KIND_OTHER, "acceleration of its own");
+	begin();
+	info.more[0].recon[0] = 20;
+	CHECK(kind(1, 0) == BS_KIND_OTHER, "reconSpace of another matrix");
 	begin();
 	info.more[0].step1.center = 20;
 	CHECK(kind(1, 0) == BS_KIND_OTHER, "limits of its own");

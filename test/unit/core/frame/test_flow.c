@@ -3,6 +3,7 @@
  * host's engine: against double precision, in each order; a set 0 that lacks, is cut, comes once
  * more after a restart; what a header must say
  */
+/* Holds: C7, C8 */
 #include "core/frame/attributes.h"
 #include "core/frame/recon.h"
 

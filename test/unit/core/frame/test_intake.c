@@ -2,6 +2,7 @@
  * test/unit/core/frame/test_intake.c - what lies in a readout's place, by what it is for, and what
  * the scan's first lines are held to
  */
+/* Holds: W46, C13 */
 #include "core/frame/intake.h"
 
 #include <string.h>

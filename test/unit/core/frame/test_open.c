@@ -2,6 +2,7 @@
  * test/unit/core/frame/test_open.c - which frame a line belongs to and when it is over: any
  * nesting, any order, lines that are lost, flags that lie, frames that find no place
  */
+/* Holds: W44, W45 */
 #include "core/frame/open.h"
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"

@@ -2,6 +2,7 @@
  * test/unit/core/frame/test_readout.c - center_sample: what is admitted of it, its readings, where
  * reversed lines come to lie by them, and the words
  */
+/* Holds: W54 */
 #include "core/frame/geometry.h"
 #include "core/frame/recon.h"
 

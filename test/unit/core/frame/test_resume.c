@@ -3,6 +3,7 @@
  * handed on before are passed over, the others are the same bytes, volumes too; a scan whose images
  * several processes share out; numbers that do not wrap
  */
+/* Holds: W35 */
 #include "test/support/window.h"
 #include "test/support/plan/planned.h"
 

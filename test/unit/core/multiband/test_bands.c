@@ -2,6 +2,7 @@
  * test/unit/core/multiband/test_bands.c - what a scan shows of several slices in one image, and
  * what an ordinary scan never shows; slices that the header promises
  */
+/* Holds: C9 */
 #include "core/multiband/bands.h"
 #include "test/support/check.h"
 

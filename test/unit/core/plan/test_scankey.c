@@ -2,6 +2,7 @@
  * test/unit/core/plan/test_scankey.c - keys that a scan sets for itself: what is taken of a header,
  * what a protocol lets pass, and what comes of it
  */
+/* Holds: C5 */
 #include "core/plan/scankey.h"
 
 #include <math.h>

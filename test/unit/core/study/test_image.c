@@ -2,6 +2,7 @@
  * test/unit/core/study/test_image.c - images that scans leave to W: which are kept, which is taken,
  * of which patient; what a scan without one is told
  */
+/* Holds: C11 */
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
  * test/unit/core/study/test_labels.c - which channel of an earlier scan is which of this one: by
  * name, by number, not at all, and the words
  */
+/* Holds: W56 */
 #include "core/study/labels.h"
 
 #include <stdio.h>

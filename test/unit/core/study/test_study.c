@@ -2,6 +2,7 @@
  * test/unit/core/study/test_study.c - what scans leave to later ones: which is found, what is
  * refused and in which words, which goes when there is no room, and a writer that died
  */
+/* Holds: W59 */
 #include "core/study/study.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * test/unit/core/volume/test_stack.c - the order of slices: by position, whatever their numbers
  * say; what is no stack is refused at the line that shows it; where slices lie that never came
  */
+/* Holds: C6, C12 */
 #include "core/volume/stack.h"
 #include "test/support/check.h"
 

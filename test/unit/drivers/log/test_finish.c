@@ -3,6 +3,7 @@
  * good record, wherever it was torn; damage to what was committed stays damage; what killed writers
  * were making is swept away, and nothing else is
  */
+/* Holds: L9 */
 #define _GNU_SOURCE
 #include "drivers/log/finish.h"
 

@@ -1,6 +1,7 @@
 /*
  * test/unit/drivers/log/test_log.c - a scan's log: written, read, cut and flipped at every byte
  */
+/* Holds: L1, L5, L8, L11 */
 #define _GNU_SOURCE
 #include "test/unit/drivers/log/scanlog.h"
 

@@ -2,6 +2,7 @@
  * test/unit/drivers/log/test_logged.c - a log as a recording: readouts in the order of their
  * numbers, what is no scan refused, a scan that was not closed said; and a folder of logs
  */
+/* Holds: L7 */
 #define _GNU_SOURCE
 #include "test/unit/drivers/log/scanlog.h"
 

@@ -2,6 +2,7 @@
  * test/unit/drivers/log/test_store.c - images by number: each once and in order, over the end of
  * the writer at any byte, damage, files that go; and the cursors beside them
  */
+/* Holds: W60, W61 */
 #define _GNU_SOURCE
 #include "drivers/log/store.h"
 

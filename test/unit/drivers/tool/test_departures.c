@@ -2,6 +2,7 @@
  * test/unit/drivers/tool/test_departures.c - a sender's record on made-up times: what counts as its
  * own oversleep
  */
+/* Holds: D10 */
 #include "drivers/tool/replay/departures.h"
 
 #include "test/support/check.h"

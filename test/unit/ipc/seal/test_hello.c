@@ -2,6 +2,7 @@
  * test/unit/ipc/seal/test_hello.c - the example of ipc/WIRE.md, byte for byte; every answer to a
  * hello
  */
+/* Holds: W23, W25, W26, S3, S4 */
 #include "ipc/seal/hello.h"
 
 #include <stdlib.h>
@@ -55,6 +56,7 @@ static void example(const char *page)
 	uint8_t first[8 + BS_HELLO_FIRST] = { [7] = BS_HELLO_FIRST, [8] = BS_SUITE_CHACHAPOLY };
 	uint8_t second[8 + BS_IK_SECOND] = { [7] = BS_IK_SECOND };
 	uint8_t message[8 + 5 + BS_SEAL_TAG] = { [7] = 5 + BS_SEAL_TAG };
+	struct bs_hello_answer said;
 	struct bs_seal out[2], in[2];
 	uint8_t e[BS_IK_KEY];
 	struct bs_ik a, b;
@@ -83,6 +85,10 @@ static void example(const char *page)
 	CHECK(bs_seal_open(&in[1], message + 8, 5 + BS_SEAL_TAG) &&
 		      memcmp(message + 8, "hello", 5) == 0,
 	      "which opens");
+	CHECK(bs_hello_answer(&said, &service, "kspace", BS_ROLE_SCANNER, first + 8, BS_HELLO_FIRST,
+			      NULL) == 0 &&
+		      said.len == BS_IK_SECOND,
+	      "ipc/WIRE.md: the service welcomes that hello");
 }
 
 static int answer(const uint8_t *hello, size_t len, const char *endpoint, uint32_t roles,
@@ -131,6 +137,12 @@ static void answers(void)
 				  &why) != (suite == BS_SUITE_AESGCM ? BS_HELLO_AGAIN : BS_ERR_KEY);
 	}
 	CHECK(welcome == 0, "another suite");
+	draw(&client.own, 5);
+	bs_hello_say(&n, &client, "kspace", BS_SUITE_CHACHAPOLY, hello);
+	CHECK(answer(hello, BS_HELLO_FIRST, "kspace", BS_ROLE_SCANNER, said, &len, &why) ==
+			      BS_ERR_KEY &&
+		      len == 0,
+	      "another key than the one that is known has no answer: %s", why.text);
 	service.peers = 0;
 	hello[0] = BS_SUITE_CHACHAPOLY;
 	CHECK(answer(hello, BS_HELLO_FIRST, "kspace", BS_ROLE_SCANNER, said, &len, &why) ==

@@ -5,6 +5,7 @@
  * Vectors: cacophony's vectors/cacophony.txt (github.com/haskell-cryptography/cacophony), the two
  * of Noise_IK_25519_AESGCM_SHA256 and Noise_IK_25519_ChaChaPoly_SHA256.
  */
+/* Holds: W27 */
 #include "ipc/seal/ik.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
  * test/unit/ipc/seal/test_keys.c - files of secret keys, keys in words, who is known
  */
+/* Holds: S1, S2 */
 #define _GNU_SOURCE
 #include "ipc/seal/keys.h"
 

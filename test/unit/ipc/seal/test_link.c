@@ -1,9 +1,9 @@
 /*
  * test/unit/ipc/seal/test_link.c - sealed connections over tcp: a gate with a lock, clients of
- * several keys, raw ones that say what was not sealed; questions and answers
- *
- * One thread drives both sides: each waits for the other by turns.
+ * several keys, raw ones that say what was not sealed; questions and answers. One thread drives
+ * both sides: each waits for the other by turns.
  */
+/* Holds: W23, W24, W26, S3, S4 */
 #define _GNU_SOURCE
 #include "ipc/seal/link.h"
 

@@ -2,6 +2,7 @@
  * test/unit/ipc/seal/test_seal.c - messages that are altered, cut, replayed, left out or out of
  * order do not open; those of any length that are not do
  */
+/* Holds: W24 */
 #include "ipc/seal/seal.h"
 
 #include <string.h>

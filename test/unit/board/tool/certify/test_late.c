@@ -3,6 +3,7 @@
  * own sleep, stalls of the machine, both at once, and a service that holds the sender up, which is
  * never excused
  */
+/* Holds: D9, D10 */
 #include "board/tool/certify/late.h"
 
 #include <string.h>

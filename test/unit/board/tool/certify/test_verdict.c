@@ -2,6 +2,7 @@
  * test/unit/board/tool/certify/test_verdict.c - what a run proves, on made-up certificates: each
  * reason for which a strict reader would call a contract broken or not proven, one at a time
  */
+/* Holds: D8 */
 #include "board/tool/certify/verdict.h"
 
 #include <string.h>
