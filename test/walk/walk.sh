@@ -38,7 +38,7 @@ at() { # offset of a function in the program, the one of this name in that file
 	done
 }
 roots=$(at bs_ingest_receive ingest/receive.c),$(at take_entry recon/recon.c)
-roots+=,$(at take_entry emit/worker.c),$(at turn emit/taker.c)
+roots+=,$(at take_entry emit/worker.c),$(at advance_taker emit/taker.c)
 bytes=$(stat -c %s "$BORESIDE")
 truncate -s "$bytes" map none
 WALK_MAP=$dir/map WALK_ROOTS=$roots LD_PRELOAD=$BUILD/test/walk/walk_hook.so \
