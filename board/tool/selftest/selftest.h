@@ -10,9 +10,9 @@
  *                     Regularization and the end of the iterations change the size: the error is
  *                     the sine of the angle
  * Sums are in double precision and know nothing of the operators. error: relative; over tolerance
- * the protocol is not to be used. tolerance: ten times what was asked of gridding (single
- * precision: 1e-4), or 0.6 of the angle. What is not tested is said in words: other stages,
- * solvers, encodings.
+ * the protocol is not to be used. tolerance: ten times the accuracy that gridding has, and 1e-4 for
+ * single precision; or 0.3 of the angle, up to 0.75 where lambda is large. What is not tested is
+ * said in words: other stages, solvers, encodings.
  * Large protocols are held at fewer voxels, 8 at least. Slice 0 alone.
  * Before the first scan, from the thread that owns the reconstruction; allocates and frees.
  * Test: test/unit/board/tool/test_selftest.c
