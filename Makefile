@@ -59,7 +59,9 @@ find  = $(sort $(shell find $(1) -name '$(2)'))
 ROOMS := core config ipc drivers gpu board
 SIMD := $(call find,gpu,*_simd.c)
 MAINS := board/main.c board/tool/main.c
-SRC  := $(filter-out $(SIMD) $(MAINS),$(call find,$(ROOMS),*.c))
+# programs of a site's own, which link nothing of this
+EXAMPLES := $(call find,drivers/step/example,*.c)
+SRC  := $(filter-out $(SIMD) $(MAINS) $(EXAMPLES),$(call find,$(ROOMS),*.c))
 ASKS := $(shell grep -lwE 'BS_GPU|cuda/tune\.h' $(SRC)) $(MAINS)
 OBJ  := $(patsubst %.c,$(B)/%.o,$(filter $(ASKS),$(SRC))) \
         $(patsubst %.c,$(O)/%.o,$(filter-out $(ASKS),$(SRC))) \
@@ -227,6 +229,7 @@ tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
        $(B)/test/support/disk/gone_hook.so $(B)/test/support/nvml_hook.so \
        $(B)/test/support/recording/flow $(B)/test/support/recording/multiband \
        $(B)/test/support/recording/shifted \
+       $(B)/test/support/step/unruly $(EXAMPLES:%.c=$(B)/%) \
        $(B)/test/unit/board/thread_hook.so
 tools: $(TOOLS)
 
@@ -269,6 +272,11 @@ lean: $(DAEMON)
 
 $(B)/test/%: $(B)/test/%.o $(ALLOCS) $(TOOL) $(LIB)
 	$(CC) $(SAN) $(WRAP) -o $@ $(filter %.o,$^) $(TOOL) $(LIB) $(LDLIBS)
+
+# A step has a header of this project and nothing else.
+$(EXAMPLES:%.c=$(B)/%): $(B)/%: %.c ipc/step.h
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -O2 $(WARN) -I. -o $@ $<
 
 # Test programs of several sources: the benches, the papers' experiments, the twin of their ladders.
 cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))
@@ -442,6 +450,7 @@ UNIT   := $(DESTDIR)$(if $(filter /usr,$(PREFIX)),,$(PREFIX))/lib/systemd/system
 USERS  := $(DESTDIR)$(PREFIX)/lib/sysusers.d/boreside.conf
 PLACES := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/boreside.conf
 DOC    := $(SHARE)/doc/boreside
+INCLUDE := $(DESTDIR)$(PREFIX)/include/boreside
 BASH   := $(SHARE)/bash-completion/completions/boreside
 ZSH    := $(SHARE)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)/_boreside
 DEPLOY := board/deploy
@@ -459,6 +468,9 @@ install:
 	sh $(DEPLOY)/man/complete.sh $(TELLS) bash >$(BASH)
 	sh $(DEPLOY)/man/complete.sh $(TELLS) zsh >$(ZSH)
 	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md $(DOC)
+	install -d $(INCLUDE) $(DOC)/step
+	install -m 644 ipc/step.h $(INCLUDE)
+	install -m 644 $(wildcard drivers/step/example/*) $(DOC)/step
 	install -m 644 $(wildcard board/doc/*.md board/doc/*.py) $(DOC)
 	install -m 644 $(wildcard $(DEPLOY)/*.yml) $(DOC)
 	install -m 644 $(wildcard config/*.cfg config/*.cfl config/*.hdr config/*.md) $(DOC)/config
@@ -468,7 +480,7 @@ uninstall:
 		$(addprefix $(UNIT)/,$(notdir $(wildcard $(DEPLOY)/*.service)))
 	rm -f $(BASH) $(ZSH) $(addprefix $(SHARE)/man/,man1/boreside.1 man1/boreside-*.1 \
 		man5/boreside.cfg.5 man7/boreside-wire.7)
-	rm -rf $(DOC)
+	rm -rf $(DOC) $(INCLUDE)
 
 # Debian packages in build/deb: boreside for the host, boreside-cuda where nvcc is.
 deb:
