@@ -11,8 +11,7 @@
 #include "core/thread/clock.h"
 #include "drivers/step/start.h"
 
-#define LAST_NS INT64_C(1000000000)  /* time for a step to end by itself */
-#define LONG_NS INT64_C(10000000000) /* a step that ran this long had started well */
+#define LAST_NS INT64_C(1000000000) /* time for a step to end by itself */
 
 static const struct bs_step_spec *spec(const struct supervisor *v, uint32_t i)
 {
@@ -26,6 +25,7 @@ static void start_step(struct supervisor *v, uint32_t i, int64_t now)
 	struct bs_fail why;
 
 	b->start_ns = now;
+	b->was_ready = false;
 	b->generation = atomic_load(&r->cut);
 	if (bs_step_start(&b->pid, spec(v, i), NULL, &why) != 0) {
 		bs_herald_say(&v->shm, BS_LOG_ERROR, "%s", why.text);
@@ -47,7 +47,7 @@ static bool reap(struct supervisor *v, uint32_t i, int64_t now)
 		return b->pid == 0;
 	b->pid = 0;
 	atomic_store(&r->pid, 0);
-	b->start_at_ns = bs_restart_at(&b->restart, now - b->start_ns > LONG_NS, now);
+	b->start_at_ns = bs_restart_at(&b->restart, b->was_ready, now);
 	bs_end_words(r->last_end, status);
 	if (!v->ending)
 		bs_herald_say(&v->shm, BS_LOG_ERROR, "step '%s' ended: %s", spec(v, i)->name,
@@ -58,12 +58,14 @@ static bool reap(struct supervisor *v, uint32_t i, int64_t now)
 void bs_steps_advance(struct supervisor *v, int64_t now)
 {
 	for (uint32_t i = 0; i < v->shm.s->site.steps; i++) {
+		const struct bs_step_record *r = &v->shm.s->step[i];
 		struct bridge *b = &v->step[i];
 
 		if (spec(v, i)->command[0] == '\0')
 			continue;
 		if (!reap(v, i, now)) {
-			if (b->generation != atomic_load(&v->shm.s->step[i].cut))
+			b->was_ready = b->was_ready || atomic_load(&r->ready) != 0;
+			if (b->generation != atomic_load(&r->cut))
 				(void)kill(b->pid, SIGKILL); /* it hangs, or answers at random */
 			continue;
 		}

@@ -34,6 +34,7 @@ struct bridge {
 	pid_t pid;           /* process of the bridge; 0: not running */
 	int report;          /* pipe on which the bridge reports its clients; 0: none */
 	bool told;           /* the bridge was told to end */
+	bool was_ready;      /* a step: it said that it was ready */
 	uint64_t generation; /* generation of the site that the bridge has read */
 	int64_t start_ns, start_at_ns;
 	struct bs_restart restart;
