@@ -14,6 +14,7 @@
 
 #include "core/multiband/spec.h"
 #include "core/plan/plan.h"
+#include "core/plan/stepspec.h"
 #include "core/solve/priorspec.h"
 #include "core/solve/wspec.h"
 
@@ -23,7 +24,6 @@
 #define BS_AXIS_MAX      512u /* voxels; an axis has at least one */
 #define BS_PROTOCOLS_MAX 16u
 #define BS_SINKS_MAX     8u
-#define BS_STEPS_MAX     8u
 #define BS_FRAMES_MAX    512u  /* most slices x contrasts of a protocol */
 #define BS_OPEN_MAX      4096u /* frames of a protocol that may be open at once */
 #define BS_CONFIGS_MAX   32u
@@ -93,8 +93,6 @@ enum bs_gpu_share { BS_GPU_SHARE_AUTO, BS_GPU_SHARE_ALWAYS };
 enum bs_sum { BS_SUM_EXACT, BS_SUM_NUFFT };
 enum bs_basis { BS_BASIS_DELTA, BS_BASIS_BOX };
 enum bs_precond { BS_PRECOND_NONE, BS_PRECOND_JACOBI, BS_PRECOND_CIRCULANT };
-/* An image that leaves without its step: no more is said, or it is marked as degraded. */
-enum bs_on_late { BS_ON_LATE_BYPASS, BS_ON_LATE_MARK };
 enum bs_miss { BS_MISS_FLAG, BS_MISS_SHED, BS_MISS_STOP };
 /*
  * How coils are compressed to virtual coils: by one matrix, or by one for each place along the
@@ -278,23 +276,9 @@ struct bs_protocol {
 	uint32_t frame_step;
 	uint32_t preview_every; /* readouts from one preview to the next; 0: no previews */
 	double interval_ms; /* ms between two readouts of the stream; 0: the header's TR says it */
-
-	/* The site's step on this protocol: its place in the list plus 1, 0: none; its keys. */
-	uint32_t step;
-	enum bs_on_late step_late;
-	double step_ms;
+	struct bs_step_of step; /* what the site's list of steps says of it */
 
 	struct bs_plan plan; /* the plan made of all members above (bs_plan_make) */
-};
-
-/* A site's own program that each image of a protocol passes (ipc/step.h). */
-struct bs_step_spec {
-	char name[BS_NAME_MAX];
-	char on[BS_NAME_MAX];       /* name of the protocol */
-	char command[BS_PATH_MAX_]; /* words of the command; "": somebody else starts it */
-	char dir[BS_PATH_MAX_];     /* folder of its socket, which has the step's name */
-	double budget_ms;
-	enum bs_on_late on_late;
 };
 
 struct bs_sink_spec {

@@ -65,7 +65,7 @@ static void show(struct emit *e, uint32_t i)
 
 void bs_steps_look(struct emit *e)
 {
-	for (uint32_t i = 0; e->door != NULL && i < e->env->site.steps; i++) {
+	for (uint32_t i = 0; i < e->env->site.steps; i++) {
 		bs_door_look(&e->door[i]);
 		show(e, i);
 	}
@@ -81,14 +81,14 @@ void bs_steps_run(struct emit *e, uint32_t slot)
 	struct bs_shm *shm = &e->env->shm;
 	struct bs_image_meta *m = &shm->image_meta[slot];
 	const struct bs_protocol *p = &e->env->site.protocol[m->protocol];
-	const uint32_t at = p->step - 1;
+	const uint32_t at = p->step.at - 1;
 	struct bs_step_record *r = &shm->s->step[at];
 	struct bs_door_job job = { .head = &m->image.head,
 				   .pixels = bs_shm_image(shm, slot) + BS_POOLS_PIXELS,
 				   .bytes = bs_message_pixels(p, m),
 				   .scan = (uint32_t)m->scan,
 				   .image = (uint32_t)m->image.number,
-				   .by_ns = m->made_ns + bs_ns_of_ms(p->step_ms),
+				   .by_ns = m->made_ns + bs_ns_of_ms(p->step.ms),
 				   .beat = beat,
 				   .arg = e->env };
 	struct bs_step_result result = { 0 };

@@ -6,7 +6,7 @@
  * verdict in the image's record. A process that replaces this one finds it there and asks no second
  * time. An image leaves step.budget_ms after it was made at the latest, and at once where recon
  * would have to wait for its slot.
- * Test: test/fault/fault_step.c
+ * Test: test/fault/step/fault_step.c
  */
 #ifndef BS_BOARD_EMIT_STEPS_H
 #define BS_BOARD_EMIT_STEPS_H
@@ -15,7 +15,7 @@
 
 int bs_steps_open(struct emit *e, struct bs_fail *why);
 void bs_steps_close(struct emit *e);
-/* Lets steps connect, and notices those that end or hang. Call in each turn of the loop. */
+/* Lets steps connect, and notices those that end or hang. The site has steps. */
 void bs_steps_look(struct emit *e);
 /* The image's protocol has a step; the image is no preview. */
 void bs_steps_run(struct emit *e, uint32_t slot);

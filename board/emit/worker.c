@@ -147,7 +147,7 @@ static void take_image(struct emit *e, uint32_t slot)
 	atomic_store(&r->hand_at, atomic_load(&shm->s->images.ready));
 	/* the image is noted as in hand: one whose message ends emit too often is given up */
 	atomic_store(&r->hand, slot + UINT64_C(1));
-	if (p->step > 0 && !m->image.preview)
+	if (p->step.at > 0 && !m->image.preview)
 		bs_steps_run(e, slot);
 	if (bs_emit_blamed(e, r, &why) || make_message(e, slot, taken) != 0) {
 		give_up(e, m, &why);
@@ -251,7 +251,8 @@ static void work(struct emit *e)
 	for (;;) {
 		/* if a file hangs, the supervisor replaces this process */
 		atomic_store(&env->stuck, bs_sinks_stuck(e));
-		bs_steps_look(e);
+		if (e->door != NULL)
+			bs_steps_look(e);
 		if (bs_front_look(e, &entry)) {
 			take_entry(e, entry);
 			bs_worker_beat(env);

@@ -15,9 +15,7 @@ void bs_rules_share_steps(const struct bs_site *site, struct bs_protocol *p)
 
 		if (strcmp(step->on, p->name) != 0)
 			continue;
-		p->step = i + 1;
-		p->step_late = step->on_late;
-		p->step_ms = step->budget_ms;
+		p->step = (struct bs_step_of){ i + 1, step->on_late, step->budget_ms };
 	}
 }
 

@@ -164,7 +164,7 @@ static enum quality quality_of(const struct bs_protocol *p, const struct bs_reco
 	if (image->report.deadline_stop || image->report.gridded)
 		return DEGRADED;
 	/* A solver that reached its tolerance before it was cut short lacks nothing. */
-	if (timing->step != NULL && p->step_late == BS_ON_LATE_MARK &&
+	if (timing->step != NULL && p->step.late == BS_ON_LATE_MARK &&
 	    bs_step_bypassed(timing->step->verdict))
 		return DEGRADED;
 	return image->report.allowed != image->iterations &&

@@ -125,7 +125,7 @@ static int judge_image(const struct bs_admission *a, const struct bs_protocol *p
 	bool apart = p->stage_ms[BS_BUDGET_CALIBRATION] > 0.0;
 	int64_t worst = bs_admission_worst(a, least) +
 			(apart ? 0 : bs_admission_cost(a, BS_COST_CALIBRATION)) +
-			bs_ns_of_ms(p->step_ms);
+			bs_ns_of_ms(p->step.ms);
 	char parts[256] = "";
 	size_t at = 0;
 	bool busy = false;
@@ -146,9 +146,9 @@ static int judge_image(const struct bs_admission *a, const struct bs_protocol *p
 		busy = busy || e->busy;
 		at += n > 0 && (size_t)n < sizeof(parts) - at ? (size_t)n : 0;
 	}
-	if (p->step_ms > 0.0 && at < sizeof(parts))
+	if (p->step.ms > 0.0 && at < sizeof(parts))
 		(void)snprintf(parts + at, sizeof(parts) - at, " + its step %g (declared)",
-			       p->step_ms);
+			       p->step.ms);
 	return bs_fail(why, BS_ERR_BUDGET,
 		       "protocol '%s': budget.image_ms is %g, the estimate %.3f ms = %s; margin "
 		       "%g%s; see budget.admission",

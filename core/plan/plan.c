@@ -92,7 +92,7 @@ static uint32_t stages_of(const struct bs_protocol *p)
 	       (uint32_t)combines(p) << BS_PLAN_COMBINE | (uint32_t)resizes(p) << BS_PLAN_RESIZE |
 	       (uint32_t)(p->output == BS_OUTPUT_PHASE) << BS_PLAN_PHASE |
 	       (uint32_t)(p->output == BS_OUTPUT_VELOCITY) << BS_PLAN_VELOCITY |
-	       (uint32_t)p->volume << BS_PLAN_JOIN | (uint32_t)(p->step > 0) << BS_PLAN_STEP;
+	       (uint32_t)p->volume << BS_PLAN_JOIN | (uint32_t)(p->step.at > 0) << BS_PLAN_STEP;
 }
 
 /*

@@ -23,6 +23,18 @@ _Static_assert(offsetof(struct bs_step_memory, ready) == 64 &&
 	       "the offsets that the contract names");
 _Static_assert(BS_STEP_NUMBERS == BS_STEP_NUMBERS_MAX, "room for all numbers");
 
+/* True if somebody listens there: not what a process that was killed has left. */
+static bool is_in_use(const struct sockaddr_un *at)
+{
+	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const bool used =
+		connect(fd, (const struct sockaddr *)at, sizeof(*at)) == 0 || errno == EAGAIN;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return used;
+}
+
 int bs_door_open(struct bs_door *d, const char *dir, const char *name, uint64_t slot_bytes,
 		 double budget_ms, struct bs_fail *why)
 {
@@ -36,6 +48,9 @@ int bs_door_open(struct bs_door *d, const char *dir, const char *name, uint64_t 
 	if (strlen(d->path) >= sizeof(at.sun_path))
 		return bs_fail(why, BS_ERR_IO, "%s: too long for a socket", d->path);
 	memcpy(at.sun_path, d->path, strlen(d->path) + 1);
+	if (is_in_use(&at))
+		return bs_fail(why, BS_ERR_STATE, "step '%s': another service listens at %s", name,
+			       d->path);
 	(void)unlink(d->path); /* of a process before this one */
 	d->listening = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (d->listening < 0 || bind(d->listening, (struct sockaddr *)&at, sizeof(at)) != 0 ||

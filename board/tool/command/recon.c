@@ -286,9 +286,9 @@ static int more_of_key(const struct job *j, FILE *to, struct bs_fail *why)
 
 	if (j->before.count > 0)
 		bs_config_print(to, j->site);
-	if (j->p->step > 0)
-		(void)fprintf(to, "step %s %s\n", j->site->step[j->p->step - 1].name,
-			      j->site->step[j->p->step - 1].command);
+	if (j->p->step.at > 0)
+		(void)fprintf(to, "step %s %s\n", j->site->step[j->p->step.at - 1].name,
+			      j->site->step[j->p->step.at - 1].command);
 	for (uint32_t i = 0; rc == 0 && i <= j->before.count; i++) {
 		const char *text = i < j->before.count ? j->before.text[i] : j->noise;
 		const char *equals = text != NULL ? strchr(text, '=') : NULL;

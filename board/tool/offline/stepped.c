@@ -41,7 +41,7 @@ static int start_step(struct bs_stepped *s, const struct bs_step_spec *spec, str
 int bs_stepped_open(struct bs_stepped *s, const struct bs_site *site, const struct bs_protocol *p,
 		    struct bs_fail *why)
 {
-	const struct bs_step_spec *spec = p->step > 0 ? &site->step[p->step - 1] : NULL;
+	const struct bs_step_spec *spec = p->step.at > 0 ? &site->step[p->step.at - 1] : NULL;
 	const uint64_t bytes = bs_protocol_leaving_bytes(p);
 	int rc;
 
@@ -79,7 +79,7 @@ int bs_stepped_run(struct bs_stepped *s, const struct bs_protocol *p, struct bs_
 					 .by_ns = INT64_MAX };
 
 	timing->step = NULL;
-	if (p->step == 0 || image->preview)
+	if (p->step.at == 0 || image->preview)
 		return 0;
 	bs_door_look(&s->door);
 	bs_door_run(&s->door, &job, s->out, &s->result);

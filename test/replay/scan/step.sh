@@ -1,5 +1,5 @@
 #!/bin/bash
-# test/replay/scan/step.sh - a site's own step (ipc/step.h): the example in C, and the one in Python,
+# test/replay/scan/step.sh - a site's own step (ipc/step.h): the example in C, and that in Python,
 # in the service and in `boreside recon`, which gives it all the time it takes; what check says
 set -u
 . "$(dirname "$0")/../../support/scratch.bash"
@@ -47,8 +47,8 @@ check "a step that takes longer than others is waited for" recon late cart
 check "its image is the plain one, identity" cmp site-plain.cfg.cfl late-cart.cfg.cfl
 check "one that dies ends the reconstruction" bash -c '! "$0" recon -c die.cfg -p cart cart.h5 \
 	-o die.cfl >die.log 2>&1 && grep -q "step .s. at image 2: died" die.log' "$BORESIDE"
-check "one that somebody else starts is said to be missing" bash -c '"$0" recon -c unit.cfg -p cart \
-	cart.h5 -o unit.h5 >unit.log 2>&1 && grep -q "no command" unit.log' "$BORESIDE"
+check "one that somebody else starts is said to be missing" bash -c '"$0" recon -c unit.cfg \
+	-p cart cart.h5 -o unit.h5 >unit.log 2>&1 && grep -q "no command" unit.log' "$BORESIDE"
 check "in the image, too" [ "$(attribute unit.h5 step_verdict | head -n 1)" = absent ]
 
 says() { "$BORESIDE" check "$1" 2>&1 | grep -q -- "$2"; }
@@ -72,8 +72,10 @@ refuses "a name that is no file's" \
 starts
 ready() { "$BORESIDE" status -c site.cfg --json | grep -q '"there":1,"ready":1'; }
 check "the service's step is ready" await ready
-check "a scan whose images pass it" "$BORESIDE" replay -c site.cfg --asap $patience -p cart cart.h5
-check "a scan of the other protocol" "$BORESIDE" replay -c site.cfg --asap $patience -p plain cart.h5
+check "a scan whose images pass it" "$BORESIDE" replay -c site.cfg --asap $patience -p cart \
+	cart.h5
+check "a scan of the other protocol" "$BORESIDE" replay -c site.cfg --asap $patience -p plain \
+	cart.h5
 written() { [ "$(ls out/*.cfl | wc -l)" -eq 6 ] && [ "$(ls out/*.h5 | wc -l)" -eq 6 ]; }
 check "6 images" await written
 check "image 1 is recon's, to the byte" cmp out/*s001-i00001.cfl site-cart.cfg.cfl
@@ -82,5 +84,6 @@ for a in "step s" "step_image with" "step_verdict used"; do
 	check "its attributes: $a" [ "$(attribute out/*s001-i00001.h5 "${a% *}")" = "${a#* }" ]
 done
 check "two numbers" [ "$(attribute out/*s001-i00001.h5 step_numbers | wc -w)" -eq 2 ]
-check "none of the other's say a word of a step" bash -c '! strings out/*s002-*.h5 | grep -q boreside_step'
+check "none of the other's say a word of a step" bash -c \
+	'! strings out/*s002-*.h5 | grep -q boreside_step'
 ends

@@ -252,7 +252,7 @@ static void step(void)
 	CHECK(says(text, "step_image", "without") && says(text, "step_verdict", "late") &&
 		      strstr(text, "step_numbers") == NULL && says(text, "quality", "complete"),
 	      "bypassed: no more is said: %s", text);
-	p.step_late = BS_ON_LATE_MARK;
+	p.step.late = BS_ON_LATE_MARK;
 	(void)attributes_xml(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
 	bs_attributes_fill(&image.head, &p, &image, &t);
 	CHECK(says(text, "quality", "degraded") && image.head.user_int[7] == 3, "marked");
@@ -260,7 +260,7 @@ static void step(void)
 	(void)attributes_xml(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
 	CHECK(says(text, "step_image", "without") && says(text, "quality", "complete"),
 	      "numbers alone are as the site wished it");
-	p.step_late = BS_ON_LATE_BYPASS;
+	p.step.late = BS_ON_LATE_BYPASS;
 	t.step = NULL;
 }
 

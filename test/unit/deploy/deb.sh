@@ -43,6 +43,8 @@ holds -rw-r--r-- etc/boreside/site.cfg
 holds -rw-r--r-- lib/systemd/system/boreside.service
 holds -rw-r--r-- lib/systemd/system/boreside-bridge.service
 holds -rw-r--r-- lib/systemd/system/boreside-web.service
+holds -rw-r--r-- lib/systemd/system/boreside-step@.service
+holds -rw-r--r-- usr/include/boreside/step.h
 holds -rw-r--r-- usr/share/doc/boreside/alerts.yml
 holds -rw-r--r-- usr/lib/sysusers.d/boreside.conf
 holds -rw-r--r-- usr/lib/tmpfiles.d/boreside.conf

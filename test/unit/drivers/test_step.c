@@ -219,6 +219,7 @@ static void flat(void)
 int main(void)
 {
 	struct bs_fail why = { 0 };
+	static struct bs_door second;
 	struct stat st;
 	char path[64];
 
@@ -229,6 +230,12 @@ int main(void)
 	(void)snprintf(path, sizeof(path), "%s/s", dir);
 	CHECK(bs_door_open(&door, dir, "s", sizeof(image), 10.0, &why) == 0, "opened: %s",
 	      why.text);
+	CHECK(bs_door_open(&second, dir, "s", sizeof(image), 10.0, &why) == BS_ERR_STATE,
+	      "a second service does not take the socket: %s", why.text);
+	bs_door_close(&second);
+	bs_door_look(&door); /* lets the second one in, which is gone */
+	bs_door_look(&door);
+	door.away = BS_STEP_ABSENT;
 	CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0660, "its group may connect");
 	good();
 	wrong();

@@ -1,6 +1,6 @@
 /*
- * test/fault/fault_step.c - a site's step in the whole service: images with it and without it, and
- * a step that is killed, hangs and answers wrongly in random order while images come
+ * test/fault/step/fault_step.c - a site's step in the whole service: images with it and without it,
+ * and a step that is killed, hangs and answers wrongly in random order while images come
  *
  *     fault_step [IMAGES SEED]   the campaign alone, of so many images
  */
@@ -205,7 +205,7 @@ static void campaign(unsigned images, unsigned seed)
 {
 	char words[32];
 	unsigned before[2], after = 0, strikes = 0;
-	long all = 0;
+	long all = 0, slow = 0;
 	pid_t emit;
 
 	(void)snprintf(words, sizeof(words), "random %u", seed);
@@ -219,8 +219,11 @@ static void campaign(unsigned images, unsigned seed)
 	before[1] = descriptors(emit);
 	CHECK(peer_begin(&p, "cart"), "a scan of %u images, seed %u", images, seed);
 	for (unsigned f = 0; f < images; f++) {
-		if (f % 2 == 0) /* else most images would leave while the step is away */
-			AWAIT(step_is("ready") == 1);
+		/* else most images would leave while the step is away, or hangs */
+		AWAIT(f % 2 != 0 || step_is("ready") == 1);
+		if (count("late") + count("busy") != slow)
+			await_pause_ms(100);
+		slow = count("late") + count("busy");
 		strike(&strikes);
 		frame(f, 0);
 	}
