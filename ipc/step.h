@@ -111,7 +111,7 @@ static inline struct bs_step_memory *bs_step_open(const char *path, int *fd)
 	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (strlen(path) >= sizeof(at.sun_path))
 		return NULL;
-	strcpy(at.sun_path, path);
+	memcpy(at.sun_path, path, strlen(path) + 1);
 	if (connect(*fd, (struct sockaddr *)&at, sizeof(at)) != 0 ||
 	    recvmsg(*fd, &m, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(magic) ||
 	    magic != BS_STEP_MAGIC || CMSG_FIRSTHDR(&m) == NULL)

@@ -25,6 +25,8 @@ int bs_steps_open(struct emit *e, struct bs_fail *why)
 	for (uint32_t i = 0; rc == 0 && i < site->steps; i++) {
 		const struct bs_step_spec *step = &site->step[i];
 
+		atomic_store(&e->env->shm.s->step[i].there, 0); /* a predecessor's */
+		atomic_store(&e->env->shm.s->step[i].ready, 0);
 		rc = bs_folder_make(step->dir, 0750, why);
 		if (rc == 0)
 			rc = bs_door_open(&e->door[i], step->dir, step->name, pixels,

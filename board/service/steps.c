@@ -69,7 +69,8 @@ void bs_steps_advance(struct supervisor *v, int64_t now)
 				(void)kill(b->pid, SIGKILL); /* it hangs, or answers at random */
 			continue;
 		}
-		if (!v->ending && v->child[BS_WORKER_EMIT].was_ready && now >= b->start_at_ns)
+		if (!v->ending && now >= b->start_at_ns &&
+		    atomic_load(&v->shm.s->worker[BS_WORKER_EMIT].phase) == BS_PHASE_READY)
 			start_step(v, i, now);
 	}
 }

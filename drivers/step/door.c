@@ -104,7 +104,8 @@ static int make_memory(struct bs_door *d)
 		return -1;
 	m = ftruncate(fd, (off_t)d->bytes) == 0 && fallocate(fd, 0, 0, (off_t)d->bytes) == 0 &&
 			    fcntl(fd, F_ADD_SEALS, seals) == 0
-		    ? mmap(NULL, (size_t)d->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+		    ? mmap(NULL, (size_t)d->bytes, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_POPULATE, fd, 0)
 		    : MAP_FAILED;
 	if (m == MAP_FAILED) {
 		(void)close(fd);
@@ -178,8 +179,9 @@ static void settle(struct bs_door *d)
 static bool is_gone(const struct bs_door *d)
 {
 	char byte;
+	const ssize_t n = recv(d->peer, &byte, 1, MSG_DONTWAIT);
 
-	return recv(d->peer, &byte, 1, MSG_DONTWAIT) == 0;
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 void bs_door_look(struct bs_door *d)

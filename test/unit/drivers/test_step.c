@@ -19,7 +19,6 @@
 #include "test/support/check.h"
 
 #define FLOATS 1025u
-#define EVER   INT64_MAX
 
 static char dir[] = "/tmp/test_step.XXXXXX";
 static struct bs_door door;
@@ -65,7 +64,7 @@ static struct bs_step_result run(uint32_t number, double ms)
 				   .bytes = sizeof(image),
 				   .scan = 3,
 				   .image = number,
-				   .by_ns = ms < 0 ? EVER : bs_now_ns() + bs_ns_of_ms(ms),
+				   .by_ns = ms < 0 ? INT64_MAX : bs_now_ns() + bs_ns_of_ms(ms),
 				   .beat = beat };
 	struct bs_step_result r = { 0 };
 
@@ -81,7 +80,7 @@ static void good(void)
 	struct bs_step_result r;
 	float most = 0.0f;
 
-	CHECK(run(1, EVER).verdict == BS_STEP_ABSENT, "nobody has connected");
+	CHECK(run(1, -1.0).verdict == BS_STEP_ABSENT, "nobody has connected");
 	CHECK(start("identity invert number"), "a step connects and is ready");
 	r = run(1, -1.0);
 	CHECK(r.verdict == BS_STEP_USED && memcmp(out, image, sizeof(image)) == 0,

@@ -1,6 +1,6 @@
 /*
- * test/bench/step.c - what a step adds to an image: the copy there, an identity in a process of its
- * own, the copy back with a look for what is no number, two wakes
+ * test/bench/stream/step.c - what a step adds to an image: the copy there, an identity in a process
+ * of its own, the copy back with a look for what is no number, two wakes
  *
  * STEP: the step's command; else the tests' own, built beside this program.
  */
