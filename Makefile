@@ -60,7 +60,7 @@ ROOMS := core config ipc drivers gpu board
 SIMD := $(call find,gpu,*_simd.c)
 MAINS := board/main.c board/tool/main.c
 # programs of a site's own, which link nothing of this
-EXAMPLES := $(call find,drivers/step/example,*.c)
+EXAMPLES := $(wildcard drivers/step/*/*.c)
 SRC  := $(filter-out $(SIMD) $(MAINS) $(EXAMPLES),$(call find,$(ROOMS),*.c))
 ASKS := $(shell grep -lwE 'BS_GPU|cuda/tune\.h' $(SRC)) $(MAINS)
 OBJ  := $(patsubst %.c,$(B)/%.o,$(filter $(ASKS),$(SRC))) \
@@ -276,7 +276,7 @@ $(B)/test/%: $(B)/test/%.o $(ALLOCS) $(TOOL) $(LIB)
 # A step has a header of this project and nothing else.
 $(EXAMPLES:%.c=$(B)/%): $(B)/%: %.c ipc/step.h
 	@mkdir -p $(@D)
-	$(CC) -std=c17 -O2 $(WARN) -I. -o $@ $<
+	$(CC) -std=c17 -O2 $(WARN) -I. -o $@ $< -lm
 
 # Test programs of several sources: the benches, the papers' experiments, the twin of their ladders.
 cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))
@@ -470,7 +470,7 @@ install:
 	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md $(DOC)
 	install -d $(INCLUDE) $(DOC)/step
 	install -m 644 ipc/step.h $(INCLUDE)
-	install -m 644 $(wildcard drivers/step/example/*) $(DOC)/step
+	install -m 644 $(wildcard drivers/step/*/*) $(DOC)/step
 	install -m 644 $(wildcard board/doc/*.md board/doc/*.py) $(DOC)
 	install -m 644 $(wildcard $(DEPLOY)/*.yml) $(DOC)
 	install -m 644 $(wildcard config/*.cfg config/*.cfl config/*.hdr config/*.md) $(DOC)/config

@@ -9,6 +9,8 @@
 #include "core/thread/clock.h"
 #include "drivers/step/door.h"
 
+#define SPIN_NS INT64_C(1000000) /* time of polling for an answer, where the site wants polling */
+
 int bs_steps_open(struct emit *e, struct bs_fail *why)
 {
 	const struct bs_site *site = &e->env->site;
@@ -91,6 +93,7 @@ void bs_steps_run(struct emit *e, uint32_t slot)
 				   .scan = (uint32_t)m->scan,
 				   .image = (uint32_t)m->image.number,
 				   .by_ns = m->made_ns + bs_ns_of_ms(p->step.ms),
+				   .spin_ns = e->env->polls ? SPIN_NS : 0,
 				   .beat = beat,
 				   .arg = e->env };
 	struct bs_step_result result = { 0 };

@@ -240,6 +240,10 @@ static bool await(struct bs_door *d, const struct bs_door_job *job)
 
 		if (answered(d) != d->asked - 1)
 			return true;
+		if (left_ns > 0 && bs_now_ns() - d->owed_ns < job->spin_ns) {
+			bs_pause();
+			continue;
+		}
 		if (left_ns <= 0 || is_gone(d))
 			return false;
 		(void)syscall(SYS_futex, &d->memory->answered, FUTEX_WAIT, d->asked - 1, &slice,

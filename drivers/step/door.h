@@ -47,7 +47,8 @@ struct bs_door_job {
 	const void *pixels;
 	uint64_t bytes; /* of the pixels */
 	uint32_t scan, image;
-	int64_t by_ns; /* when the image leaves without the step; INT64_MAX: never */
+	int64_t by_ns;   /* when the image leaves without the step; INT64_MAX: never */
+	int64_t spin_ns; /* time of polling for the answer before this thread sleeps */
 	void (*beat)(void *arg);
 	void *arg;
 };

@@ -3,6 +3,7 @@
  * of its own, the copy back with a look for what is no number, two wakes
  *
  * STEP: the step's command; else the tests' own, built beside this program.
+ * SPIN: the service's side polls for the answer.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -41,7 +42,8 @@ static int run_images(struct bs_door *d, size_t bytes)
 						 .pixels = in,
 						 .bytes = bytes,
 						 .image = (uint32_t)i,
-						 .by_ns = INT64_MAX };
+						 .by_ns = INT64_MAX,
+						 .spin_ns = getenv("SPIN") ? 1000000 : 0 };
 		struct bs_step_result r;
 
 		bs_sleep_ns(PAUSE_NS);
