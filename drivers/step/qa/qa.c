@@ -9,14 +9,15 @@
  *   0 mean        signal in a disc of 0.75 of the object's radius
  *   1 uniformity  %, 100 (1 - (max - min) / (max + min)) of the means of boxes of a tenth of its
  *                 diameter inside 0.85 of its radius (ACR, percent integral uniformity)
- *   2 ghosting    %, |top + bottom - left - right| / 2 mean, of the air beside the object (ACR)
+ *   2 ghosting    %, |top + bottom - left - right| / 2 mean, of the air beside the object (ACR);
+ *                 -1: it leaves no air on some side
  *   3 SNR         sqrt(2) mean / deviation of the difference from the image before, of the same
  *                 slice and size (NEMA MS 1, method 1); 0: there is none
  *   4 drift       % of the mean against the folder's first image of the slice
  *   5, 6 center   of the object, pixels from the image's first
- * They leave with the image, which stays as it is. The folder gets qa.csv (a line an image), qa.prom
- * (for Prometheus' textfile collector) and qa.svg (the trend). An image without an object has no
- * numbers. Source: ACR phantom test guidance, 2005; NEMA MS 1-2008.
+ * They leave with the image, which stays as it is. The folder gets qa.csv (a line an image),
+ * qa.prom (for Prometheus' textfile collector) and qa.svg (the trend). An image without an object
+ * has no numbers. Source: ACR phantom test guidance, 2005; NEMA MS 1-2008.
  */
 #define _GNU_SOURCE
 #include "ipc/step.h" /* installed: <boreside/step.h> */
@@ -158,7 +159,7 @@ static double ghosting(const struct plane *p, const struct object *o, double mea
 				 box_mean(p, right, y0, p->nx, y1, &n[3]) };
 
 	if (n[0] == 0 || n[1] == 0 || n[2] == 0 || n[3] == 0 || mean <= 0.0)
-		return 0.0;
+		return -1.0;
 	return 100.0 * fabs(side[0] + side[1] - side[2] - side[3]) / (2.0 * mean);
 }
 

@@ -69,6 +69,14 @@ refuses "two steps on a protocol" 'steps = ( { name = "a"; on = "cart"; budget_m
 refuses "a name that is no file's" \
 	'steps = ( { name = "a/b"; on = "cart"; budget_ms = 1.0; } );' "letters, digits"
 
+site hang.cfg "steps = ( { name = \"s\"; on = \"cart\"; budget_ms = 5.0;
+	command = \"$unruly hang\"; } );"
+sed -i 's/name = "cart";/& budget: { image_ms = 60000.0; };/' hang.cfg
+check "certify: images without their step break the promise" bash -c '! "$@" >certify.log 2>&1 &&
+	grep -q "left without the protocol.s step: " certify.log' - timeout 250 "$BORESIDE" \
+	certify -c hang.cfg -p cart --minutes 0.05 -o "$dir/certificate" cart.h5
+check "its step had a socket of its own" [ ! -e run/step ]
+
 starts
 ready() { "$BORESIDE" status -c site.cfg --json | grep -q '"there":1,"ready":1'; }
 check "the service's step is ready" await ready
