@@ -470,7 +470,10 @@ install:
 	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md $(DOC)
 	install -d $(INCLUDE) $(DOC)/step
 	install -m 644 ipc/step.h $(INCLUDE)
-	install -m 644 $(wildcard drivers/step/*/*) $(DOC)/step
+	for step in $(wildcard drivers/step/*/*); do \
+		sed 's|"ipc/step.h".*|<boreside/step.h>|' $$step >$(DOC)/step/$${step##*/} && \
+		chmod 644 $(DOC)/step/$${step##*/} || exit 1; \
+	done
 	install -m 644 $(wildcard board/doc/*.md board/doc/*.py) $(DOC)
 	install -m 644 $(wildcard $(DEPLOY)/*.yml) $(DOC)
 	install -m 644 $(wildcard config/*.cfg config/*.cfl config/*.hdr config/*.md) $(DOC)/config

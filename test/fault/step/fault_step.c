@@ -237,6 +237,8 @@ static void campaign(unsigned images, unsigned seed)
 		printf("# %s %ld\n", *v, count(*v));
 		all += count(*v);
 	}
+	printf("# images were at the step for at most %ld us, of a budget of 20000\n",
+	       service_number(&service, "\"stage\":\"step\"", "max_us"));
 	CHECK(all == (long)images && strikes > 0,
 	      "%ld verdicts; killed or stopped %u times, started %ld times, cut off %ld times", all,
 	      strikes, step_is("starts"), step_is("cut"));
