@@ -77,7 +77,9 @@ check "the license is in copyright" grep -q "WITHOUT WARRANTY OF ANY KIND" \
 # the units
 for unit in "$dir"/root/lib/systemd/system/*.service; do
 	name=${unit##*/}
-	check "$name starts /usr/bin/boreside" grep -q '^ExecStart=/usr/bin/boreside ' "$unit"
+	starts='/usr/bin/boreside '
+	[ "$name" != boreside-step@.service ] || starts=/etc/boreside/steps/%i # a site's own
+	check "$name starts $starts" grep -q "^ExecStart=$starts" "$unit"
 	check "$name knows no other prefix" refused grep -q /usr/local "$unit"
 	most=15
 	[ "$name" != boreside.service ] || most=20
