@@ -61,7 +61,9 @@ find  = $(sort $(shell find $(1) -name '$(2)'))
 ROOMS := core config ipc drivers gpu board
 SIMD := $(call find,gpu,*_simd.c)
 MAINS := board/main.c board/tool/main.c
-SRC  := $(filter-out $(SIMD) $(MAINS),$(call find,$(ROOMS),*.c))
+# programs of a site's own, which link nothing of this
+EXAMPLES := $(wildcard drivers/step/*/*.c)
+SRC  := $(filter-out $(SIMD) $(MAINS) $(EXAMPLES),$(call find,$(ROOMS),*.c))
 ASKS := $(shell grep -lwE 'BS_GPU|cuda/tune\.h' $(SRC)) $(MAINS)
 OBJ  := $(patsubst %.c,$(B)/%.o,$(filter $(ASKS),$(SRC))) \
         $(patsubst %.c,$(O)/%.o,$(filter-out $(ASKS),$(SRC))) \
@@ -231,6 +233,7 @@ tests: $(UNITS) $(EXE) $(BENCH) $(PAPER) $(B)/test/support/alloc_hook.so \
        $(B)/test/support/disk/gone_hook.so $(B)/test/support/nvml_hook.so \
        $(B)/test/support/recording/flow $(B)/test/support/recording/multiband \
        $(B)/test/support/recording/shifted \
+       $(B)/test/support/step/unruly $(EXAMPLES:%.c=$(B)/%) \
        $(B)/test/unit/board/thread_hook.so
 tools: $(TOOLS)
 
@@ -273,6 +276,11 @@ lean: $(DAEMON)
 
 $(B)/test/%: $(B)/test/%.o $(ALLOCS) $(TOOL) $(LIB)
 	$(CC) $(SAN) $(WRAP) -o $@ $(filter %.o,$^) $(TOOL) $(LIB) $(LDLIBS)
+
+# A step has a header of this project and nothing else.
+$(EXAMPLES:%.c=$(B)/%): $(B)/%: %.c ipc/step.h
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -O2 $(WARN) -I. -o $@ $< -lm
 
 # Test programs of several sources: the benches, the papers' experiments, the twin of their ladders.
 cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))
@@ -450,6 +458,7 @@ UNIT   := $(DESTDIR)$(if $(filter /usr,$(PREFIX)),,$(PREFIX))/lib/systemd/system
 USERS  := $(DESTDIR)$(PREFIX)/lib/sysusers.d/boreside.conf
 PLACES := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/boreside.conf
 DOC    := $(SHARE)/doc/boreside
+INCLUDE := $(DESTDIR)$(PREFIX)/include/boreside
 BASH   := $(SHARE)/bash-completion/completions/boreside
 ZSH    := $(SHARE)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)/_boreside
 DEPLOY := board/deploy
@@ -467,6 +476,12 @@ install:
 	sh $(DEPLOY)/man/complete.sh $(TELLS) bash >$(BASH)
 	sh $(DEPLOY)/man/complete.sh $(TELLS) zsh >$(ZSH)
 	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md drivers/sink/DICOM.md $(DOC)
+	install -d $(INCLUDE) $(DOC)/step
+	install -m 644 ipc/step.h $(INCLUDE)
+	for step in $(wildcard drivers/step/*/*); do \
+		sed 's|"ipc/step.h".*|<boreside/step.h>|' $$step >$(DOC)/step/$${step##*/} && \
+		chmod 644 $(DOC)/step/$${step##*/} || exit 1; \
+	done
 	install -m 644 $(wildcard board/doc/*.md board/doc/*.py) $(DOC)
 	install -m 644 $(wildcard $(DEPLOY)/*.yml) $(DOC)
 	install -m 644 $(wildcard config/*.cfg config/*.cfl config/*.hdr config/*.md) $(DOC)/config
@@ -476,7 +491,7 @@ uninstall:
 		$(addprefix $(UNIT)/,$(notdir $(wildcard $(DEPLOY)/*.service)))
 	rm -f $(BASH) $(ZSH) $(addprefix $(SHARE)/man/,man1/boreside.1 man1/boreside-*.1 \
 		man5/boreside.cfg.5 man7/boreside-wire.7)
-	rm -rf $(DOC)
+	rm -rf $(DOC) $(INCLUDE)
 
 # Debian packages in build/deb: boreside for the host, boreside-cuda where nvcc is.
 deb:

@@ -10,6 +10,7 @@
 static const char *const boards[] = { "host", "workstation", "jetson", NULL };
 static const char *const sink_types[] = { "png",      "cfl",      "mrd",   "nifti",
 					  "nifti_gz", "nifti_4d", "dicom", NULL };
+static const char *const lates[] = { "bypass", "mark", NULL };
 static const char *const roles[] = { "scanner", "archive", "viewer", "status", NULL };
 static const char *const backends[] = { "auto", "host", "cuda", NULL };
 static const char *const gpu_memories[] = { "auto", "copy", "mapped", NULL };
@@ -84,6 +85,7 @@ const char *const bs_miss_words[] = {
 	}
 #define S(...) ROW(BS_SCOPE_SITE, bs_site, __VA_ARGS__)
 #define K(...) ROW(BS_SCOPE_SINK, bs_sink_spec, __VA_ARGS__)
+#define L(...) ROW(BS_SCOPE_STEP, bs_step_spec, __VA_ARGS__)
 #define M(...) ROW(BS_SCOPE_CONFIG, bs_mrd_config, __VA_ARGS__)
 #define E(...) ROW(BS_SCOPE_PEER, bs_peer_spec, __VA_ARGS__)
 #define P(...) ROW(BS_SCOPE_PROTOCOL, bs_protocol, __VA_ARGS__)
@@ -267,6 +269,22 @@ K("dir", BS_KEY_PATH, "", NULL, 0, 0, NULL, dir,
 K("store", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, store,
   "type dicom: each image is also sent to this PACS by C-STORE (title@host:port), again until it "
   "is stored; needs overload.sinks spill; \"\": none"),
+
+L("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
+  "what images and status call the step, and its socket's name; letters, digits, '.', '_', '-'"),
+L("on", BS_KEY_TEXT, "", NULL, 0, 0, NULL, on,
+  "the protocol whose images pass the step before they leave; previews do not. A protocol has one "
+  "step at most"),
+L("command", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, command,
+  "what the service starts, as its own user: words between blanks, first the program's whole path; "
+  "\"\": somebody else does, as the unit boreside-step@NAME (board/doc/STEPS.md)"),
+L("dir", BS_KEY_PATH, "", "\"{run_dir}/step\"", 0, 0, NULL, dir,
+  "folder of the step's socket; a unit of another user needs one that it may enter"),
+L("budget_ms", BS_KEY_NUMBER, "ms", NULL, 0.01, 60000, NULL, budget_ms,
+  "how long after an image was made its step's answer is waited for; part of budget.image_ms"),
+L("on_late", BS_KEY_WORD, "", "\"bypass\"", 0, 0, lates, on_late,
+  "an image that leaves without the step, as one of a site that has none; bypass: its attributes "
+  "say so; mark: its quality is degraded, too"),
 
 M("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
   "a config that MRD clients name; \"*\": any that no other row nor protocol has the name of"),

@@ -21,6 +21,7 @@ static const struct {
 	{ "keys.", "sockets are opened" },
 	{ "sinks", "takers are opened" },
 	{ "bridges.", "their processes are started" },
+	{ "steps", "their processes are started" },
 	{ "node.acq_slots", "the shared memory is laid out" },
 	{ "node.image_slots", "the shared memory is laid out" },
 	{ "node.study_scans", "the shared memory is laid out" },

@@ -131,5 +131,7 @@ void bs_config_print(FILE *to, const struct bs_site *site)
 {
 	print_scope(to, BS_SCOPE_SITE, site, "");
 	print_items(to, site, BS_SCOPE_SINK);
+	if (site->steps > 0)
+		print_items(to, site, BS_SCOPE_STEP);
 	print_items(to, site, BS_SCOPE_PROTOCOL);
 }

@@ -40,6 +40,10 @@ void bs_rules_output(const struct bs_reading *r, const struct bs_scope *s,
 /* Rules of the site. sinks, protocols: the scopes of the site's lists. */
 void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *sinks, const struct bs_scope *protocols);
+/* share_steps: what the site's steps say of a protocol. steps: rules of the list of steps. */
+void bs_rules_share_steps(const struct bs_site *site, struct bs_protocol *p);
+void bs_rules_steps(const struct bs_reading *r, const struct bs_site *site,
+		    const struct bs_scope *steps, const struct bs_scope *protocols);
 /* Rules of bridges. configs: the scopes of the list bridges.mrd.configs. */
 void bs_rules_bridges(const struct bs_reading *r, const struct bs_scope *s,
 		      const struct bs_site *site, const struct bs_scope *configs);

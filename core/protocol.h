@@ -14,6 +14,7 @@
 
 #include "core/multiband/spec.h"
 #include "core/plan/plan.h"
+#include "core/plan/stepspec.h"
 #include "core/solve/priorspec.h"
 #include "core/solve/wspec.h"
 
@@ -275,6 +276,7 @@ struct bs_protocol {
 	uint32_t frame_step;
 	uint32_t preview_every; /* readouts from one preview to the next; 0: no previews */
 	double interval_ms; /* ms between two readouts of the stream; 0: the header's TR says it */
+	struct bs_step_of step; /* what the site's list of steps says of it */
 
 	struct bs_plan plan; /* the plan made of all members above (bs_plan_make) */
 };
@@ -432,6 +434,8 @@ struct bs_site {
 	struct bs_realtime realtime;
 	struct bs_sink_spec sink[BS_SINKS_MAX];
 	uint32_t sinks;
+	struct bs_step_spec step[BS_STEPS_MAX];
+	uint32_t steps;
 	struct bs_keys_spec keys;
 	struct bs_protocol protocol[BS_PROTOCOLS_MAX];
 	uint32_t protocols;

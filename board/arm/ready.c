@@ -3,11 +3,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "board/emit/folder.h"
 #include "drivers/sink/dicomstore.h"
 #include "drivers/sink/sink.h"
+#include "drivers/step/start.h"
 #include "gpu/nufft/density.h"
 #include "ipc/seal/keys.h"
 #include "ipc/seal/sign.h"
@@ -99,6 +101,22 @@ static void sink(struct telling *t, uint32_t i)
 	}
 }
 
+/* Checks a step's folder and, where the service starts it, its program. */
+static void step(struct telling *t, uint32_t i)
+{
+	const struct bs_step_spec *s = &t->site->step[i];
+	struct bs_fail why = { 0 };
+	char key[32];
+
+	/* its parent, where node.run_dir is, the service makes itself */
+	if (strncmp(s->dir, t->site->run_dir, strlen(t->site->run_dir)) != 0) {
+		(void)snprintf(key, sizeof(key), "steps.[%u].dir", i);
+		folder(t, key, s->dir);
+	}
+	(void)snprintf(key, sizeof(key), "steps.[%u].command", i);
+	tell_fault(t, bs_step_usable(s, &why), key, &why);
+}
+
 int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const char *line),
 		    void *arg)
 {
@@ -116,6 +134,8 @@ int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const 
 	token(&t);
 	for (uint32_t i = 0; i < site->sinks; i++)
 		sink(&t, i);
+	for (uint32_t i = 0; i < site->steps; i++)
+		step(&t, i);
 	if (bs_site_logs(site))
 		folder(&t, "log.dir", site->log.dir);
 	if (bs_site_spills(site))

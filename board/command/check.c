@@ -45,6 +45,24 @@ static void warn(const struct bs_site *site)
 			      site->file, site->mrd.allow);
 }
 
+/* Prints who starts the steps, and what keeps them apart from the service. */
+static void print_steps(const struct bs_site *site)
+{
+	for (uint32_t i = 0; i < site->steps; i++) {
+		const struct bs_step_spec *s = &site->step[i];
+
+		if (s->command[0] == '\0')
+			(void)printf("# step '%s' on '%s': the service starts nothing; the unit "
+				     "boreside-step@%s connects to %s/%s\n",
+				     s->name, s->on, s->name, s->dir, s->name);
+		else
+			(void)printf("# step '%s' on '%s': a process of the service's own user, "
+				     "which may do what that user may: no sandbox; a unit has one "
+				     "(command \"\")\n",
+				     s->name, s->on);
+	}
+}
+
 /* Prints a valid site as a valid site file, with the plan in comments after it;
  * else the faults alone. */
 static int check_site(const struct bs_site *site, struct bs_memplan *plan)
@@ -65,6 +83,7 @@ static int check_site(const struct bs_site *site, struct bs_memplan *plan)
 	bs_config_print(stdout, site);
 	(void)printf("#\n");
 	bs_memplan_print(stdout, plan, site, "# ");
+	print_steps(site);
 	return 0;
 }
 

@@ -82,7 +82,7 @@ bool bs_emit_blamed(struct emit *e, const struct bs_taker_record *r, struct bs_f
 struct bs_message bs_emit_message(const struct emit *e, uint32_t slot)
 {
 	return bs_message_of(&e->env->shm.image_meta[slot],
-			     bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS);
+			     bs_shm_leaving(&e->env->shm, slot) + BS_POOLS_PIXELS);
 }
 
 uint64_t bs_emit_before(const struct emit *e, uint32_t taker)

@@ -5,6 +5,7 @@
  *           (never blocks), judges whether it was in time, and offers it to the takers
  * archive.c, sinks.c, images.c  the kinds of takers: PUSH archive, folder of files, store
  * images.c  has a second thread, which answers takers that ask for the image after a number
+ * steps.c   of the first thread: an image passes its protocol's step before its message is made
  * taker.c   a thread for each taker: gives it image after image, from slots or from the store
  * front.c   how far each taker has come, which images it did not get, which slots are free
  * flight.c  the images that may still be on the way to the PUSH archive
@@ -29,6 +30,7 @@
 #define BS_EMIT_BLAME 4u /* blame of the current image when emit crashes or hangs; killed: 1 */
 #define BS_EMIT_MOST  8u /* blame at which an image is given up */
 
+struct bs_door;
 struct bs_offer;
 struct bs_taker;
 
@@ -40,6 +42,7 @@ struct emit {
 		const struct bs_sink *type;
 		void *self;
 	} sink[BS_SINKS_MAX];
+	struct bs_door *door;           /* of the site's steps, in its order; NULL: none */
 	struct bs_images *images;       /* store's taker; NULL: there is no store */
 	struct bs_store *_Atomic store; /* store of images, set once; NULL: not open yet */
 	/* takers; NULL: no such taker, and always for the viewers */

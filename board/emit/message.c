@@ -20,6 +20,7 @@ static struct bs_image_timing timing_of(const struct bs_image_meta *m, int64_t p
 					 .begun_ns = m->begun_ns,
 					 .made_ns = m->made_ns,
 					 .passed_ns = passed_ns,
+					 .step = m->step.verdict != BS_STEP_NONE ? &m->step : NULL,
 					 .rung = m->rung };
 }
 
@@ -94,11 +95,14 @@ int bs_message_make(struct bs_image_meta *m, const struct bs_message_env *env,
 	struct bs_wire w;
 	struct bs_wire_sum sum;
 
-	m->pixel_bytes =
-		bs_protocol_image_bytes(env->p) * (env->p->volume ? m->image.joined.slices : 1);
+	m->pixel_bytes = bs_message_pixels(env->p, m);
 	for (;;) {
 		int rc = write_words(m, env, pixels, passed);
 
+		if (rc != 0 && m->step.numbers > 0 && m->step.numbers <= BS_STEP_NUMBERS_MAX) {
+			m->step.numbers = BS_STEP_LEFT_OUT;
+			continue;
+		}
 		if (rc != 0)
 			return rc;
 		struct bs_message msg = bs_message_of(m, pixels);

@@ -23,6 +23,12 @@ struct bs_message {
 	size_t len;
 };
 
+/* Bytes of the image's pixels. */
+static inline uint64_t bs_message_pixels(const struct bs_protocol *p, const struct bs_image_meta *m)
+{
+	return bs_protocol_image_bytes(p) * (p->volume ? m->image.joined.slices : 1);
+}
+
 struct bs_message_env {
 	const struct bs_protocol *p;
 	uint64_t gaps, duplicates, rejected; /* counts of the scan so far */

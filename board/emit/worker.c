@@ -6,6 +6,7 @@
 #include "board/emit/front.h"
 #include "board/emit/images.h"
 #include "board/emit/sinks.h"
+#include "board/emit/steps.h"
 #include "board/service/realtime.h"
 #include "board/service/usage.h"
 #include "board/status/status.h"
@@ -27,7 +28,7 @@ static int make_message(struct emit *e, uint32_t slot, int64_t taken_ns)
 				      .unsent = e->unsent,
 				      .now = bs_now_ns };
 
-	return bs_message_make(m, &env, bs_shm_image(&e->env->shm, slot) + BS_POOLS_PIXELS,
+	return bs_message_make(m, &env, bs_shm_leaving(&e->env->shm, slot) + BS_POOLS_PIXELS,
 			       taken_ns);
 }
 
@@ -146,6 +147,8 @@ static void take_image(struct emit *e, uint32_t slot)
 	atomic_store(&r->hand_at, atomic_load(&shm->s->images.ready));
 	/* the image is noted as in hand: one whose message ends emit too often is given up */
 	atomic_store(&r->hand, slot + UINT64_C(1));
+	if (p->step.at > 0 && !m->image.preview)
+		bs_steps_run(e, slot);
 	if (bs_emit_blamed(e, r, &why) || make_message(e, slot, taken) != 0) {
 		give_up(e, m, &why);
 		return;
@@ -248,6 +251,8 @@ static void work(struct emit *e)
 	for (;;) {
 		/* if a file hangs, the supervisor replaces this process */
 		atomic_store(&env->stuck, bs_sinks_stuck(e));
+		if (e->door != NULL)
+			bs_steps_look(e);
 		if (bs_front_look(e, &entry)) {
 			take_entry(e, entry);
 			bs_worker_beat(env);
@@ -286,6 +291,8 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 		rc = bs_sinks_make_all(e, why);
 	if (rc == 0)
 		rc = bs_push_make(e, why);
+	if (rc == 0)
+		rc = bs_steps_open(e, why);
 	if (rc == 0)
 		bs_images_forget(e);
 	if (rc != 0)
@@ -366,6 +373,7 @@ static void close_all(struct emit *e, struct bs_status_server *status)
 	for (uint32_t i = 0; i < BS_TAKERS; i++)
 		bs_taker_free(e->taker[i]);
 	bs_sinks_close_all(e);
+	bs_steps_close(e);
 	bs_status_stop(status);
 	bs_endpoint_close(&e->archive);
 	bs_endpoint_close(&e->viewers);

@@ -134,6 +134,7 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 	m->image.head.image_series_index =
 		(uint16_t)(w->scan % BS_VELOCITY_SERIES) |
 		(m->image.head.image_series_index & (BS_PREVIEW_SERIES | BS_VELOCITY_SERIES));
+	m->step.verdict = BS_STEP_NONE;
 	atomic_store(&m->failed, 0);
 	atomic_store(&m->stored, 0);
 	atomic_store(&m->takers, 0);

@@ -106,12 +106,7 @@ static void take_end(struct supervisor *v, int which, int status, int64_t now)
 	b->pid = 0;
 	hear_bridge(v, which);
 	b->start_at_ns = b->told ? now : bs_restart_at(&b->restart, well, now);
-	if (WIFSIGNALED(status))
-		(void)snprintf(state->last_end, sizeof(state->last_end), "signal %d, %s",
-			       WTERMSIG(status), strsignal(WTERMSIG(status)));
-	else
-		(void)snprintf(state->last_end, sizeof(state->last_end), "exit status %d",
-			       WEXITSTATUS(status));
+	bs_end_words(state->last_end, status);
 	atomic_store(&state->pid, 0);
 	if (!b->told)
 		bs_herald_say(&v->shm, BS_LOG_ERROR, "bridge %s ended: %s",

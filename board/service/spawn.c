@@ -1,11 +1,22 @@
 /* board/service/spawn.c - starts a process of the service; see supervising.h */
+#define _POSIX_C_SOURCE 200809L /* for strsignal */
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "board/service/herald.h"
 #include "board/service/supervising.h"
 #include "drivers/file/program.h"
+
+void bs_end_words(char words[96], int status)
+{
+	if (WIFSIGNALED(status))
+		(void)snprintf(words, 96, "signal %d, %s", WTERMSIG(status),
+			       strsignal(WTERMSIG(status)));
+	else
+		(void)snprintf(words, 96, "exit status %d", WEXITSTATUS(status));
+}
 
 int bs_spawn(struct supervisor *v, const char *name, pid_t *pid)
 {

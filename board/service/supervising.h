@@ -5,6 +5,7 @@
  * reload.c      a changed site file takes the place of the one in force, between two scans
  * stop.c        the end: what is under way is finished first
  * bridges.c     processes outside the stream: their death touches no scan
+ * steps.c       the site's own steps: their death touches no image but those in their hands
  * spawn.c       a worker, or the process that checks a site file, is started
  * Each calls only those below it. One thread.
  */
@@ -33,6 +34,7 @@ struct bridge {
 	pid_t pid;           /* process of the bridge; 0: not running */
 	int report;          /* pipe on which the bridge reports its clients; 0: none */
 	bool told;           /* the bridge was told to end */
+	bool was_ready;      /* a step: it said that it was ready */
 	uint64_t generation; /* generation of the site that the bridge has read */
 	int64_t start_ns, start_at_ns;
 	struct bs_restart restart;
@@ -42,6 +44,8 @@ struct supervisor {
 	struct bs_shm shm;
 	struct child child[BS_WORKERS];
 	struct bridge bridge[BS_BRIDGES];
+	/* the site's steps; generation: what the step's count of cuts was at its start */
+	struct bridge step[BS_STEPS_MAX];
 	struct bs_canaries canaries;
 	int signals, lock, spill_lock, log_lock;
 	bool ready, ending;
@@ -61,6 +65,8 @@ struct supervisor {
 /* The next function is in spawn.c. */
 /* Starts `boreside worker NAME` with the shared memory and the bells. */
 int bs_spawn(struct supervisor *v, const char *name, pid_t *pid);
+/* Writes how a process ended, by its status. */
+void bs_end_words(char words[96], int status);
 
 /* The next functions are in reload.c. */
 /* SIGHUP: reloads the site once the service is ready and a reload under way has ended. */
@@ -75,6 +81,12 @@ void bs_reload_advance(struct supervisor *v);
 void bs_bridges_advance(struct supervisor *v, int64_t now);
 /* Ends the bridges after the workers have ended; the bridges tell their clients. */
 void bs_bridges_end(struct supervisor *v);
+
+/* The next functions are in steps.c. */
+/* In each loop iteration: starts steps once emit is ready, kills those that emit has cut off. */
+void bs_steps_advance(struct supervisor *v, int64_t now);
+/* Ends the steps after the workers have ended. */
+void bs_steps_end(struct supervisor *v);
 
 /* The next functions are in stop.c. */
 /*

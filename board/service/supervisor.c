@@ -59,12 +59,8 @@ static void write_end(struct bs_worker_state *w, int status, bool stalled)
 {
 	if (stalled)
 		(void)snprintf(w->last_end, sizeof(w->last_end), "no progress, killed");
-	else if (WIFSIGNALED(status))
-		(void)snprintf(w->last_end, sizeof(w->last_end), "signal %d, %s", WTERMSIG(status),
-			       strsignal(WTERMSIG(status)));
 	else
-		(void)snprintf(w->last_end, sizeof(w->last_end), "exit status %d",
-			       WEXITSTATUS(status));
+		bs_end_words(w->last_end, status);
 }
 
 static void take_end(struct supervisor *v, int who, int status)
@@ -267,6 +263,7 @@ static void look_after(struct supervisor *v)
 	restart_due(v, bs_now_ns());
 	watch_all(v, bs_now_ns());
 	bs_bridges_advance(v, bs_now_ns());
+	bs_steps_advance(v, bs_now_ns());
 }
 
 /* ---- the start ---- */
@@ -465,6 +462,8 @@ int bs_supervisor_run(const struct bs_site *site)
 			break;
 	}
 	bs_bridges_end(&v);
+	if (rc == 0)
+		bs_steps_end(&v);
 	if (rc == 0)
 		bs_stop_report(&v);
 	bs_canaries_stop(&v.canaries);

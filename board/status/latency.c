@@ -30,7 +30,7 @@ static bool open_stage(struct bs_item *x)
 		.mean_us = n != 0 ? (double)atomic_load(&h->sum_ns) / (double)n * 1e-3 : 0.0,
 		.part = n != 0 && stage != BS_STAGE_IMAGE,
 	};
-	return true;
+	return stage != BS_STAGE_STEP || x->m->s->site.steps > 0;
 }
 
 /* Opens one measured stage out of all protocols and stages. */

@@ -178,10 +178,10 @@ static void put_item(struct bs_text *t, const struct bs_item *x)
 
 int bs_status_text(char *out, size_t cap, const struct bs_shm *shm)
 {
-	static const char *const order[] = { "site",      "workers",  "bridges", "protocols",
-					     "refusals",  "realtime", "canary",  "pools",
-					     "kspace",    "sealed",   "scan",    "log",
-					     "consumers", "latency",  "errors" };
+	static const char *const order[] = { "site",      "workers",   "bridges",  "steps",
+					     "protocols", "refusals",  "realtime", "canary",
+					     "pools",     "kspace",    "sealed",   "scan",
+					     "log",       "consumers", "latency",  "errors" };
 	struct bs_text t = { out, cap, 0, cap == 0 };
 	struct bs_item x;
 

@@ -107,6 +107,32 @@ static const struct bs_row bridge_rows[] = {
 	{ 0 }
 };
 
+static const struct bs_row step_image_rows[] = {
+	{ "verdict", "`used`, `numbers`, or why the image left without the step.",
+	  PLACE(bs_step_verdict_name), .label = "verdict" },
+	{ "n", "Images.", EACH_OF(step, images), COUNTER, .as = "step_images_total" },
+	{ 0 }
+};
+
+static const struct bs_row step_rows[] = {
+	{ "name", "Its name.", EACH(site.step, name), .label = "step" },
+	{ "on", "The protocol whose images it gets.", EACH(site.step, on) },
+	{ "pid", "Where the service starts it. 0: it is about to be started again.",
+	  EACH(step, pid) },
+	{ "starts", "Times that it was started.", EACH(step, starts), COUNTER,
+	  .as = "step_starts_total" },
+	{ "there", "1 while a process is connected.", EACH(step, there), GAUGE, .as = "step_up" },
+	{ "ready", "1 when it says that it is ready.", EACH(step, ready) },
+	{ "cut", "Connections that were ended since it hung, or gave stale answers.",
+	  EACH(step, cut) },
+	{ "last", "What became of the last image at it.", EACH(step, last),
+	  .word = bs_step_verdict_name },
+	{ "last_end", "How its last process ended.", EACH(step, last_end) },
+	{ "images", "What became of images at it.", .most = BS_STEP_VERDICTS,
+	  .rows = step_image_rows },
+	{ 0 }
+};
+
 struct pool {
 	const char *name;
 	uint32_t slots, in_use, high_water;
@@ -251,6 +277,11 @@ static const struct bs_row top_rows[] = {
 	  .most = BS_BRIDGES, .rows = bridge_rows,
 	  .line = "{name:-14} pid {pid}, restarts {restarts}[restarts?, last: {last_end}]\n",
 	  WHEN(EACH(bridge, starts)), .pass = 4 },
+	{ "steps", "The site's own steps.", .most = BS_STEPS_MAX, NUMBER(site.steps),
+	  .rows = step_rows,
+	  .line = "step {name:-9} on {on}, pid {pid}, [there?connected][!there?not connected]"
+		  "[!ready?, not ready], last image: {last}[last_end?; its last end: {last_end}]\n",
+	  .pass = 4 },
 	{ .rows = bs_status_machine },
 	{ .rows = bs_status_scans },
 	{ .rows = bs_status_log },

@@ -164,6 +164,9 @@ static enum quality quality_of(const struct bs_protocol *p, const struct bs_reco
 	if (image->report.deadline_stop || image->report.gridded)
 		return DEGRADED;
 	/* A solver that reached its tolerance before it was cut short lacks nothing. */
+	if (timing->step != NULL && p->step.late == BS_ON_LATE_MARK &&
+	    bs_step_bypassed(timing->step->verdict))
+		return DEGRADED;
 	return image->report.allowed != image->iterations &&
 			       image->report.iterations >= image->report.allowed
 		       ? DEGRADED
@@ -178,6 +181,8 @@ void bs_image_stages(const struct bs_image_timing *t, const struct bs_report *re
 	if (t->added_ns != 0)
 		stage_ns[BS_BUDGET_ACCUMULATE] += t->added_ns - t->taken_ns;
 	stage_ns[BS_BUDGET_EMIT] = until_ns != 0 ? until_ns - t->made_ns : 0;
+	if (t->step != NULL) /* it has a budget of its own */
+		stage_ns[BS_BUDGET_EMIT] -= t->step->ns;
 }
 
 static void put_us(struct bs_text *t, const char *what, const char *name, int64_t ns)
@@ -314,6 +319,25 @@ static void put_unit(struct bs_text *t, const struct bs_protocol *p,
 		bs_text_pair(t, "boreside_venc", "%.9g", (double)image->report.flow.venc);
 }
 
+/* Writes what the site's step has made of the image. */
+static void put_step(struct bs_text *t, const struct bs_step_result *step)
+{
+	char words[25 * BS_STEP_NUMBERS_MAX + 1] = "";
+	struct bs_text list = { words, sizeof(words), 0, false };
+
+	if (step == NULL)
+		return;
+	put_text(t, "boreside_step", step->name);
+	put_text(t, "boreside_step_image", step->verdict == BS_STEP_USED ? "with" : "without");
+	put_text(t, "boreside_step_verdict", bs_step_verdict_name(step->verdict));
+	bs_text_pair(t, "boreside_step_us", "%.3f", (double)step->ns * 1e-3);
+	for (uint32_t i = 0; i < step->numbers && i < BS_STEP_NUMBERS_MAX; i++)
+		bs_text_put(&list, "%s%.17g", i > 0 ? " " : "", step->number[i]);
+	if (step->numbers > 0)
+		put_text(t, "boreside_step_numbers",
+			 step->numbers == BS_STEP_LEFT_OUT ? "left out: no room" : words);
+}
+
 /* Writes what the scan's header says again. */
 static void put_about(void *arg, const char *name, const char *value, unsigned index)
 {
@@ -396,6 +420,7 @@ int bs_attributes_write(char *out, size_t cap, const struct bs_protocol *p, cons
 											 : "met");
 	}
 	put_stages(&t, p, image, timing);
+	put_step(&t, timing->step);
 	(void)bs_text_pairs(about != NULL ? about : "", put_about, &t);
 	return t.full ? BS_ERR_NOMEM : 0;
 }

@@ -10,6 +10,7 @@
 
 #include "core/latency/budget.h"
 #include "core/frame/recon.h"
+#include "core/frame/step.h"
 
 /*
  * The times of an image's events, by bs_now_ns's clock. A time that is not known is 0 and left out
@@ -28,6 +29,7 @@ struct bs_image_timing {
 	/* when making the image began and ended; when emit took the image up */
 	int64_t begun_ns, made_ns, passed_ns;
 	enum bs_rung rung;
+	const struct bs_step_result *step; /* the image at its step; NULL: at none */
 };
 
 /* Finds the times of all stages of an image: those of the engine, and those

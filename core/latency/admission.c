@@ -7,6 +7,7 @@
 
 #include "core/frame/averages.h"
 #include "core/latency/hist.h"
+#include "core/thread/clock.h"
 
 #define MS 1e-6 /* ms per nanosecond */
 
@@ -123,7 +124,8 @@ static int judge_image(const struct bs_admission *a, const struct bs_protocol *p
 	/* calibration has a budget of its own */
 	bool apart = p->stage_ms[BS_BUDGET_CALIBRATION] > 0.0;
 	int64_t worst = bs_admission_worst(a, least) +
-			(apart ? 0 : bs_admission_cost(a, BS_COST_CALIBRATION));
+			(apart ? 0 : bs_admission_cost(a, BS_COST_CALIBRATION)) +
+			bs_ns_of_ms(p->step.ms);
 	char parts[256] = "";
 	size_t at = 0;
 	bool busy = false;
@@ -144,6 +146,9 @@ static int judge_image(const struct bs_admission *a, const struct bs_protocol *p
 		busy = busy || e->busy;
 		at += n > 0 && (size_t)n < sizeof(parts) - at ? (size_t)n : 0;
 	}
+	if (p->step.ms > 0.0 && at < sizeof(parts))
+		(void)snprintf(parts + at, sizeof(parts) - at, " + its step %g (declared)",
+			       p->step.ms);
 	return bs_fail(why, BS_ERR_BUDGET,
 		       "protocol '%s': budget.image_ms is %g, the estimate %.3f ms = %s; margin "
 		       "%g%s; see budget.admission",

@@ -12,7 +12,8 @@
  *   busy.
  * The worst of a cost is its estimate under its worst condition; the worst of an image is the sum
  * over all costs but calibration, which most images have none of. That sum is an estimate: it
- * refuses what cannot work; `boreside certify` proves what does.
+ * refuses what cannot work; `boreside certify` proves what does. A site's step adds its declared
+ * budget, which it cannot exceed.
  * Pure functions of their arguments: no clock, no allocation. Test: test/unit/core/test_admission.c
  */
 #ifndef BS_CORE_LATENCY_ADMISSION_H

@@ -84,6 +84,9 @@ int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_
 	pools->image_slots = site->image_slots + taker_slots(site, pools->image_bytes);
 	bs_need_add(&need, "acquisition slots", pools->acq_slots, pools->acq_bytes);
 	bs_need_add(&need, "image slots", pools->image_slots, pools->image_bytes);
+	pools->step_slots = site->steps > 0 ? pools->image_slots : 0;
+	bs_need_add(&need, "images with their steps", pools->step_slots + 2 * (uint64_t)site->steps,
+		    pools->image_bytes);
 	if (pools->study_bytes > 0)
 		bs_need_add(&need, "kept for the study", 1, pools->study_bytes);
 	if (pools->log_bytes > 0)

@@ -92,7 +92,7 @@ static uint32_t stages_of(const struct bs_protocol *p)
 	       (uint32_t)combines(p) << BS_PLAN_COMBINE | (uint32_t)resizes(p) << BS_PLAN_RESIZE |
 	       (uint32_t)(p->output == BS_OUTPUT_PHASE) << BS_PLAN_PHASE |
 	       (uint32_t)(p->output == BS_OUTPUT_VELOCITY) << BS_PLAN_VELOCITY |
-	       (uint32_t)p->volume << BS_PLAN_JOIN;
+	       (uint32_t)p->volume << BS_PLAN_JOIN | (uint32_t)(p->step.at > 0) << BS_PLAN_STEP;
 }
 
 /*
@@ -199,7 +199,7 @@ static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_pl
 	static const char *const names[] = { "EPI",     "navigate",      "whiten",  "compress",
 					     "average", "slice-GRAPPA",  "GRAPPA",  "POCS",
 					     "unwarp",  "measure field", "combine", "resize",
-					     "phase",   "velocity",      "join" };
+					     "phase",   "velocity",      "join",    "step" };
 	_Static_assert(sizeof(names) / sizeof(names[0]) == BS_PLAN_STAGES, "a name for each");
 	const char *between = t->len > 0 ? " > " : "";
 

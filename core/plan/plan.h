@@ -60,6 +60,7 @@ enum bs_plan_stage {
 	BS_PLAN_PHASE,    /* takes the image's phase */
 	BS_PLAN_VELOCITY, /* makes the velocity of a set against set 0 (core/flow/flow.h) */
 	BS_PLAN_JOIN,     /* joins slices to a volume (core/volume/volume.h) */
+	BS_PLAN_STEP,     /* passes the site's own step, where the image leaves (ipc/step.h) */
 	BS_PLAN_STAGES
 };
 

@@ -34,15 +34,16 @@ enum bs_stage {
 	BS_STAGE_COMBINE,
 	BS_STAGE_DOWNLOAD,
 	BS_STAGE_CALIBRATION,
+	BS_STAGE_STEP, /* time that images were at their step; a part of hand */
 	BS_STAGES
 };
 
 static inline const char *bs_stage_name(enum bs_stage s)
 {
 	static const char *const names[BS_STAGES] = {
-		"send",       "receive", "queue",   "add",      "slot",       "finish",
-		"pass",       "hand",    "image",   "sinks",    "taken",      "upload",
-		"accumulate", "solve",   "combine", "download", "calibration"
+		"send",       "receive", "queue",   "add",      "slot",        "finish",
+		"pass",       "hand",    "image",   "sinks",    "taken",       "upload",
+		"accumulate", "solve",   "combine", "download", "calibration", "step"
 	};
 
 	return (unsigned)s < BS_STAGES ? names[s] : "?";

@@ -44,6 +44,7 @@ struct bs_layout {
 	uint64_t acq_ring, image_ring, acq_pool, image_pool;
 	uint64_t acq_meta, image_meta, acq, image, hist;
 	uint64_t study, log; /* offsets of the study and of the log's ring; 0: there is none */
+	uint64_t stepped;    /* offset of images as steps gave them back; 0: there is none */
 };
 
 struct bs_shared {
@@ -69,6 +70,7 @@ struct bs_shared {
 	_Atomic int64_t end_by_ns;
 	struct bs_worker_state worker[BS_WORKERS];
 	struct bs_bridge_state bridge[BS_BRIDGES];
+	struct bs_step_record step[BS_STEPS_MAX];
 	struct bs_bell supervisor_bell;
 	struct bs_scan_record scan[2];
 	struct bs_unused unused; /* recon: readouts that it could not use */
@@ -175,6 +177,13 @@ static inline float *bs_shm_samples(const struct bs_shm *m, uint32_t slot)
 static inline unsigned char *bs_shm_image(const struct bs_shm *m, uint32_t slot)
 {
 	return (unsigned char *)m->s + m->s->at.image + slot * m->s->pools.image_bytes;
+}
+/* The bytes of an image as it leaves: as it was made, or as its step gave it back. */
+static inline unsigned char *bs_shm_leaving(const struct bs_shm *m, uint32_t slot)
+{
+	return m->image_meta[slot].step.verdict == BS_STEP_USED
+		       ? (unsigned char *)m->s + m->s->at.stepped + slot * m->s->pools.image_bytes
+		       : bs_shm_image(m, slot);
 }
 static inline struct bs_hist *bs_shm_hist(const struct bs_shm *m, uint32_t protocol,
 					  enum bs_stage stage)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "core/frame/recon.h"
+#include "core/frame/step.h"
 #include "core/latency/budget.h"
 #include "core/memory/pools.h"
 #include "core/mrd.h"
@@ -83,6 +84,8 @@ struct bs_image_meta {
 	int64_t handed_ns;         /* emit: when the image was handed to the first sink */
 	int64_t sender_ns;         /* time_ns of the last readout that the image needed */
 	uint64_t pixel_bytes;      /* emit's: bytes of pixels in the image's message */
+	/* emit: the image at its step; with its verdict it is decided for every process to come */
+	struct bs_step_result step;
 	/* emit: the image's attributes as pairs (core/text.h) */
 	char attributes[BS_POOLS_ATTRIBUTES];
 	uint32_t attributes_len; /* emit: bytes of the message's XML, right before the pixels */

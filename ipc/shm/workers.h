@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "core/frame/step.h"
 #include "core/thread/event.h"
 #include "ipc/shm/bell.h"
 
@@ -76,6 +77,20 @@ struct bs_bridge_clients {
 	uint64_t refused;           /* number of clients that an error was reported to */
 	uint32_t connected, active; /* number of clients connected now; number of scans under way */
 	char error[160];            /* text of the last error that was reported, with its client */
+};
+
+/* A step of the site (ipc/step.h), in the order of the site's list. */
+struct bs_step_record {
+	/* Emit writes the next members. */
+	_Atomic uint32_t there,
+		ready;         /* 1 if a process is connected; if it says that it is ready */
+	_Atomic uint64_t cut;  /* connections that were ended since it hung, or was stale */
+	_Atomic uint32_t last; /* verdict of the last image */
+	_Atomic uint64_t images[BS_STEP_VERDICTS];
+	/* The supervisor writes the next members, where it starts the step. */
+	_Atomic int32_t pid; /* number of the process; 0: there is none */
+	_Atomic uint32_t starts;
+	char last_end[96];
 };
 
 struct bs_bridge_state {     /* The supervisor writes this structure. */

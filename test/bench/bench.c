@@ -31,6 +31,8 @@ static const struct {
 	{ "multi", "One scan on several GPUs", bs_bench_multi, true },
 	{ "seal", "Sealed connections: bytes a second, hellos, peers without a key", bs_bench_seal,
 	  true },
+	{ "step", "A site's step that changes nothing: what it adds to an image", bs_bench_step,
+	  true },
 	{ "log", "A scan's log: messages to the disk", bs_bench_log, true },
 	{ "service", "The service beside a bare nanomsg loop, from a sender to an archive",
 	  bs_bench_service, true },
@@ -54,7 +56,7 @@ static const char usage_text[] =
 	"  GROUP           nufft, ls, gpu (by default; CUFINUFFT=, FINUFFT=, BART= name rivals,\n"
 	"                  ENERGY=SECONDS of each row and DRAWN=SEED, 20 rows more, for gpu;\n"
 	"                  BORESIDE_ROUTE=N: as a lesser GPU, core/protocol.h),\n"
-	"                  tune, real (DATA= as of make test), arm, multi (GPU), log, seal,\n"
+	"                  tune, real (DATA= as of make test), arm, multi (GPU), log, seal, step,\n"
 	"                  service,\n"
 	"                  durable (FRAMES=12000 TURNS=2 RATE=200 BACKEND=host|cuda LOGS=FOLDER,\n"
 	"                  LAG_FRAMES=3000 WARM=100 WAIT=block|poll by the environment),\n"

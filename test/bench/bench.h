@@ -20,6 +20,7 @@ int bs_bench_arm(struct bs_bench *b);
 int bs_bench_multi(struct bs_bench *b);
 int bs_bench_log(struct bs_bench *b);
 int bs_bench_seal(struct bs_bench *b);
+int bs_bench_step(struct bs_bench *b);
 /* The service that BORESIDE names; without it the one that was built with this program. */
 int bs_bench_service(struct bs_bench *b);
 int bs_bench_durable(struct bs_bench *b);

@@ -14,7 +14,9 @@
 #include <nanomsg/pair.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "board/arm/measure.h"
@@ -28,6 +30,7 @@
 #include "core/solve/prior.h"
 #include "core/thread/canaries.h"
 #include "drivers/bridge/server.h"
+#include "drivers/step/door.h"
 #include "ipc/endpoint.h"
 #include "ipc/gate.h"
 #include "ipc/shm/shm.h"
@@ -252,6 +255,31 @@ static int checked(struct bs_fail *why)
 	int rc = bs_ready_protocol(&site, &site.protocol[0], keep_line, why);
 
 	return rc != 0 ? rc : bs_ready_places(&site, keep_line, why);
+}
+
+/* A step's socket and memory: a peer is let in, or it is not, and nothing is left of it. */
+static int step_door(struct bs_fail *why)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	struct bs_door d;
+	int rc = bs_door_open(&d, dir, "door", 100000, 10.0, why);
+	const int fd = rc == 0 ? socket(AF_UNIX, SOCK_SEQPACKET, 0) : -1;
+
+	if (rc != 0)
+		return rc;
+	(void)snprintf(at.sun_path, sizeof(at.sun_path), "%.90s", d.path);
+	if (connect(fd, (struct sockaddr *)&at, sizeof(at)) != 0)
+		rc = bs_fail(why, BS_ERR_IO, "no connection");
+	bs_door_look(&d);
+	if (rc == 0 && d.memory == NULL)
+		rc = bs_fail(why, BS_ERR_IO, "not let in");
+	if (fd >= 0)
+		(void)close(fd);
+	bs_door_look(&d);
+	if (rc == 0 && d.memory != NULL)
+		rc = 1;
+	bs_door_close(&d);
+	return rc;
 }
 
 static int solver(struct bs_fail *why)
@@ -510,6 +538,7 @@ int main(int argc, char **argv)
 	fail_all("lines, armed and timed", armed_cartesian);
 	fail_all("boreside check", checked);
 	fail_all("a solver", solver);
+	fail_all("a step's door", step_door);
 	fail_all("a log's keeper", keeper);
 	fail_all("the status", status);
 	fail_all("what certify has", certify);

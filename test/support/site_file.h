@@ -102,6 +102,8 @@ static const char every[] =
 	" roles = [ \"viewer\" ]; key = \"CAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"; } ); };\n"
 	"sinks = ( { type = \"cfl\"; dir = \"/a\"; }, { type = \"mrd\"; dir = \"b\"; },"
 	" { type = \"dicom\"; dir = \"d\"; store = \"PACS@host:104\"; } );\n"
+	"steps = ( { name = \"q\"; on = \"g\"; command = \"/q 1\"; dir = \"/q\"; budget_ms = 2.5;"
+	" on_late = \"mark\"; } );\n"
 	"protocols = (\n"
 	"{ name = \"g\"; method = \"gridding\"; backend = \"host\"; dims = 2;"
 	" matrix = [64, 32, 1];\n"

@@ -11,6 +11,7 @@
 #include "board/tool/certify/own.h"
 #include "core/latency/budget.h"
 #include "core/thread/canaries.h"
+#include "core/frame/step.h"
 #include "core/thread/clock.h"
 #include "ipc/collector.h"
 
@@ -218,6 +219,9 @@ static void keep_words(struct bs_archive *g, const struct words *w, const struct
 	g->run->degraded += attribute_is(w, "quality", "degraded") ||
 			    !attribute_is(w, "rung", bs_rung_name(BS_RUNG_FULL)) ||
 			    attribute_is(w, "deadline_stop", "1");
+	g->run->bypassed +=
+		attribute_is(w, "step_image", "without") &&
+		!attribute_is(w, "step_verdict", bs_step_verdict_name(BS_STEP_NUMBERED));
 	for (int r = 0; r < BS_RUNGS; r++)
 		g->run->rung[r] += attribute_is(w, "rung", bs_rung_name((enum bs_rung)r));
 	g->run->late += missed;

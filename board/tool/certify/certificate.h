@@ -68,7 +68,8 @@ struct bs_certify_run {
 	uint64_t arrived, partial, previews;
 	/* degraded: images for which less was done so as to be in time */
 	uint64_t late, degraded, rung[BS_RUNGS];
-	uint64_t calibrated;                     /* images that something was calibrated for */
+	uint64_t bypassed;   /* images that left without their protocol's step */
+	uint64_t calibrated; /* images that something was calibrated for */
 	uint64_t stage_missed[BS_BUDGET_STAGES]; /* images with this stage over its own budget */
 	/* messages that were no image of this run, or lack a required attribute */
 	uint64_t torn;

@@ -24,6 +24,7 @@
 #include "ipc/endpoint.h"
 
 #define ARM_NS      INT64_C(1800000000000) /* longest time that the service may take to arm */
+#define STEP_NS     INT64_C(60000000000)   /* longest time that is waited for a step */
 #define PATIENCE_NS INT64_C(20000000000)
 /* longest time from a scan's outcome to its last image here */
 #define LAST_NS INT64_C(2000000000)
@@ -73,10 +74,18 @@ static bool asked_to_stop(const struct certify *w)
 	return w->q->stop != NULL && *w->q->stop != 0;
 }
 
+/* True if the protocol has no step, or its step is ready. */
+static bool has_step(struct certify *w)
+{
+	return w->c->p->step.at == 0 || (bs_trial_ask(&w->trial, "json", w->doc, sizeof(w->doc)) &&
+					 strstr(w->doc, "\"there\":1,\"ready\":1") != NULL);
+}
+
 /* Waits until the service is ready. 0 also when it refuses the protocol: c->refused says why. */
 static int wait_ready(struct certify *w, struct bs_fail *why)
 {
 	int64_t until = bs_now_ns() + ARM_NS;
+	const int64_t step_ns = bs_now_ns() + STEP_NS;
 	char reply[256]; /* service's answer, yes or no */
 
 	for (;;) {
@@ -87,7 +96,7 @@ static int wait_ready(struct certify *w, struct bs_fail *why)
 			return 0;
 		}
 		if (bs_trial_ask(&w->trial, "ready", reply, sizeof(reply)) &&
-		    strcmp(reply, "yes\n") == 0)
+		    strcmp(reply, "yes\n") == 0 && (has_step(w) || bs_now_ns() > step_ns))
 			return 0;
 		if (asked_to_stop(w))
 			return bs_fail(why, BS_ERR_ABORTED, "stopped while the service was arming");

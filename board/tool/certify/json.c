@@ -77,6 +77,8 @@ static void js_run(struct bs_doc *d, const struct bs_certify_run *r)
 	bs_doc_number(d, "images", r->arrived);
 	bs_doc_number(d, "partial", r->partial);
 	bs_doc_number(d, "degraded", r->degraded);
+	if (r->bypassed > 0)
+		bs_doc_number(d, "bypassed", r->bypassed);
 	for (int i = 0; i < BS_RUNGS; i++) {
 		(void)snprintf(key, sizeof(key), "rung_%s", bs_rung_name((enum bs_rung)i));
 		bs_doc_number(d, key, r->rung[i]);

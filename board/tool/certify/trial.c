@@ -58,6 +58,20 @@ static int log_apart(struct bs_trial *t, struct bs_site *s, struct bs_fail *why)
 	return 0;
 }
 
+/* Keeps the steps of the trial's protocols, with sockets of their own: the service's stay its. */
+static void steps_apart(const struct bs_trial *t, struct bs_site *s,
+			const struct bs_protocol *alone)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->steps; i++)
+		if (alone == NULL || strcmp(s->step[i].on, alone->name) == 0)
+			s->step[n++] = s->step[i];
+	s->steps = n;
+	for (uint32_t i = 0; i < n; i++)
+		(void)snprintf(s->step[i].dir, sizeof(s->step[i].dir), "%s/run/step", t->dir);
+}
+
 static int write_copy(struct bs_trial *t, struct bs_site *s, const struct bs_protocol *alone,
 		      struct bs_fail *why)
 {
@@ -72,6 +86,7 @@ static int write_copy(struct bs_trial *t, struct bs_site *s, const struct bs_pro
 		s->protocol[0] = *alone;
 		s->protocols = 1;
 	}
+	steps_apart(t, s, alone);
 	bs_trial_url(t, "kspace", s->kspace_url, sizeof(s->kspace_url));
 	bs_trial_url(t, "archive", s->archive_url, sizeof(s->archive_url));
 	bs_trial_url(t, "status", s->status_url, sizeof(s->status_url));
@@ -102,15 +117,16 @@ int bs_trial_make(struct bs_trial *t, const struct bs_site *site, const struct b
 	return rc;
 }
 
-static void remove_logs(struct bs_trial *t)
+/* Removes a folder of files; "": none. */
+static void remove_folder(const char *path)
 {
-	DIR *d = t->logs[0] != '\0' ? opendir(t->logs) : NULL;
+	DIR *d = path[0] != '\0' ? opendir(path) : NULL;
 
 	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
 		(void)unlinkat(dirfd(d), e->d_name, 0);
 	if (d != NULL) {
 		(void)closedir(d);
-		(void)rmdir(t->logs);
+		(void)rmdir(path);
 	}
 }
 
@@ -121,9 +137,11 @@ void bs_trial_remove(struct bs_trial *t)
 					     "run/archive.ipc",  "run/status.ipc" };
 	char path[256];
 
-	remove_logs(t);
+	remove_folder(t->logs);
 	if (t->dir[0] == '\0')
 		return;
+	(void)snprintf(path, sizeof(path), "%s/run/step", t->dir);
+	remove_folder(path);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", t->dir, names[i]);
 		(void)unlink(path);

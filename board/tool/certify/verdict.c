@@ -67,7 +67,11 @@ static void judge_images(struct bs_certificate *c, const struct bs_certify_run *
 			r->made, r->arrived);
 	if (r->partial > 0)
 		because(c, BS_VERDICT_BROKEN, "images that lack readouts: %" PRIu64, r->partial);
-	if (r->degraded > 0)
+	if (r->bypassed > 0)
+		because(c, BS_VERDICT_BROKEN,
+			"images that left without the protocol's step: %" PRIu64 " of %" PRIu64,
+			r->bypassed, r->arrived);
+	if (r->degraded > r->bypassed)
 		because(c, BS_VERDICT_BROKEN,
 			"images made by less than the protocol's method, which in time or not are "
 			"not what it promises: %" PRIu64 " (by fewer iterations %" PRIu64

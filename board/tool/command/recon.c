@@ -12,6 +12,7 @@
 #include "board/tool/offline/pipeline.h"
 #include "board/tool/offline/ranks.h"
 #include "board/tool/offline/rounds.h"
+#include "board/tool/offline/stepped.h"
 #include "config/config.h"
 #include "config/hint/place.h"
 #include "core/frame/attributes.h"
@@ -19,7 +20,6 @@
 #include "core/log.h"
 #include "core/progress.h"
 #include "core/thread/clock.h"
-#include "drivers/file/cfl.h"
 #include "drivers/sink/sink.h"
 #include "drivers/tool/written.h"
 #include "gpu/engine/engines.h"
@@ -38,6 +38,7 @@ struct job {
 	struct bs_site *site;
 	const struct bs_protocol *p; /* protocol of the site that is used */
 	struct bs_pipeline pipeline;
+	struct bs_stepped step;
 	const struct bs_sink *sink;
 	void *sink_self;
 	uint32_t images, previews;
@@ -145,6 +146,21 @@ static int put_image(struct job *j, struct bs_recon_image *image,
 	return bs_sink_put(j->sink, j->sink_self, &image->head, xml, image->pixels, why);
 }
 
+/* Puts an image, after its protocol's step if it has one. */
+static int step_image(struct job *j, struct bs_recon_image *image, struct bs_image_timing *timing,
+		      struct bs_fail *why)
+{
+	float *const made = image->pixels;
+	int rc = bs_stepped_run(&j->step, j->p, image, timing, why);
+
+	if (j->shared)
+		j->step.result.ns = 0;
+	if (rc == 0)
+		rc = put_image(j, image, timing, why);
+	image->pixels = made;
+	return rc;
+}
+
 static int emit_ready(void *arg, struct bs_fail *why)
 {
 	struct job *j = arg;
@@ -174,7 +190,7 @@ static int emit_ready(void *arg, struct bs_fail *why)
 			memset(image->report.stage_ns, 0, sizeof(image->report.stage_ns));
 			memset(&timing, 0, sizeof(timing));
 		}
-		rc = put_image(j, image, &timing, why);
+		rc = step_image(j, image, &timing, why);
 		if (rc != 0)
 			return rc;
 		j->images += !image->preview;
@@ -270,6 +286,9 @@ static int more_of_key(const struct job *j, FILE *to, struct bs_fail *why)
 
 	if (j->before.count > 0)
 		bs_config_print(to, j->site);
+	if (j->p->step.at > 0)
+		(void)fprintf(to, "step %s %s\n", j->site->step[j->p->step.at - 1].name,
+			      j->site->step[j->p->step.at - 1].command);
 	for (uint32_t i = 0; rc == 0 && i <= j->before.count; i++) {
 		const char *text = i < j->before.count ? j->before.text[i] : j->noise;
 		const char *equals = text != NULL ? strchr(text, '=') : NULL;
@@ -406,6 +425,8 @@ static int prepare_job(struct job *j, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_USAGE,
 			       "--field-out: protocol '%s' has no field.from \"echoes\"", p->name);
 	rc = bs_admit_scan(p, info, why);
+	if (rc == 0)
+		rc = bs_stepped_open(&j->step, j->site, p, why);
 	if (bs_recording_note(j->pipeline.in)[0] != '\0')
 		bs_log(BS_LOG_WARN, "%s", bs_recording_note(j->pipeline.in));
 	if (rc == 0 && bs_admit_words(words, p, info)[0] != '\0')
@@ -436,6 +457,7 @@ static int finish_job(struct job *j, int rc, struct bs_fail *why)
 		}
 	}
 	bs_job_close(&j->made);
+	bs_stepped_close(&j->step);
 	bs_pipeline_close(&j->pipeline);
 	bs_rounds_close(&j->rounds);
 	free(j->site);
@@ -448,31 +470,6 @@ static int rounds(struct job *j, struct bs_fail *why)
 
 	while (rc == 0 && j->rounds.done < j->rounds.rounds)
 		rc = next_round(j, why);
-	return rc;
-}
-
-/* Writes the field map in the form of field.map_file: slices along dimension 13. */
-static int write_field(const struct job *j, struct bs_fail *why)
-{
-	const struct bs_protocol *p = j->p;
-	const uint64_t size = bs_protocol_voxels(p) * p->slices;
-	float *data = malloc((size_t)size * 2 * sizeof(*data));
-	uint64_t dims[BS_CFL_DIMS];
-	float most_hz;
-	int rc;
-
-	if (data == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "no memory for the field map");
-	rc = bs_armed_field(&j->pipeline.armed, &j->pipeline.info, data, &most_hz, why);
-	for (uint64_t v = size; v-- > 0;) {
-		data[2 * v] = data[v];
-		data[2 * v + 1] = 0.0f;
-	}
-	bs_cfl_sizes(dims, p->matrix[0], p->matrix[1], p->matrix[2], 1);
-	dims[13] = p->slices;
-	if (rc == 0)
-		rc = bs_cfl_write(j->field_out, dims, data, why);
-	free(data);
 	return rc;
 }
 
@@ -489,7 +486,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 	if (rc == 0)
 		log_scan(j);
 	if (rc == 0 && j->field_out != NULL)
-		rc = write_field(j, why);
+		rc = bs_pipeline_field(&j->pipeline, j->p, j->field_out, why);
 	if (rc != 0)
 		return rc;
 	(void)printf("%u image%s%s, %s, %s, armed in %.0f ms, reconstructed in %.1f ms\n",

@@ -8,6 +8,7 @@
 #include "core/memory/pools.h"
 #include "core/progress.h"
 #include "core/thread/clock.h"
+#include "drivers/file/cfl.h"
 #include "ipc/wire/xml.h"
 
 #define GRAM ((size_t)BS_COILS_MAX * BS_COILS_MAX) /* most values of a noise readout's covariance */
@@ -221,6 +222,30 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 	if (rc >= 0 && closed < 0 && !lenient)
 		rc = closed;
 	return rc == 0 && !lenient ? leave_data(l, why) : rc;
+}
+
+int bs_pipeline_field(struct bs_pipeline *l, const struct bs_protocol *p, const char *path,
+		      struct bs_fail *why)
+{
+	const uint64_t size = bs_protocol_voxels(p) * p->slices;
+	float *data = malloc((size_t)size * 2 * sizeof(*data));
+	uint64_t dims[BS_CFL_DIMS];
+	float most_hz;
+	int rc;
+
+	if (data == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for the field map");
+	rc = bs_armed_field(&l->armed, &l->info, data, &most_hz, why);
+	for (uint64_t v = size; v-- > 0;) {
+		data[2 * v] = data[v];
+		data[2 * v + 1] = 0.0f;
+	}
+	bs_cfl_sizes(dims, p->matrix[0], p->matrix[1], p->matrix[2], 1);
+	dims[13] = p->slices;
+	if (rc == 0)
+		rc = bs_cfl_write(path, dims, data, why);
+	free(data);
+	return rc;
 }
 
 void bs_pipeline_close(struct bs_pipeline *l)

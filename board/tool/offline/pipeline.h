@@ -57,6 +57,10 @@ int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const str
  * service would refuse. */
 int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail *why), void *arg,
 		    bool lenient, struct bs_fail *why);
+/* Writes the field map that the scan has measured, as field.map_file has it: slices along
+ * dimension 13. */
+int bs_pipeline_field(struct bs_pipeline *l, const struct bs_protocol *p, const char *path,
+		      struct bs_fail *why);
 void bs_pipeline_close(struct bs_pipeline *l);
 
 #endif

@@ -34,6 +34,9 @@ installs() {
 	# systemd makes the state directory
 	sed "s|/var/lib/boreside|$dir|" \
 		"$root$(grep -o "$p/share/doc/boreside/config/site.cfg" "$unit")" >"$dir/site.cfg"
+	check "a step is made of the installed header alone" sh -c \
+		'cc -I "$1/include" -o "$2/invert" "$1/share/doc/boreside/step/invert.c"' - \
+		"$root$p" "$dir"
 	check "its site file to begin with is valid" "$BORESIDE" check "$dir/site.cfg"
 	check "make uninstall" make -s -C "$here" uninstall DESTDIR="$root" PREFIX="$p"
 	check "leaves no file" test -z "$(find "$root" ! -type d)"

@@ -26,6 +26,8 @@ static const void *element(const struct bs_site *s, enum bs_key_scope scope, uns
 {
 	if (scope == BS_SCOPE_SITE)
 		return i == 0 ? s : NULL;
+	if (scope == BS_SCOPE_STEP)
+		return i < s->steps ? &s->step[i] : NULL;
 	if (scope == BS_SCOPE_SINK)
 		return i < s->sinks ? &s->sink[i] : NULL;
 	if (scope == BS_SCOPE_CONFIG)
@@ -46,6 +48,7 @@ static void round_trip(void)
 	if (load(&plain,
 		 PROTOCOL("") "bridges: { mrd: { configs = ( { name = \"n\"; } ); }; };"
 			      "sinks = ( { type = \"png\"; dir = \"x\"; } );"
+			      "steps = ( { name = \"n\"; on = \"p\"; budget_ms = 1.0; } );"
 			      "keys: { own = \"o\"; peers = ( { name = \"n\";"
 			      " roles = [\"viewer\"]; key = "
 			      "\"0000000000000000000000000000000000000000000=\"; } ); };") != 0 ||
@@ -119,6 +122,7 @@ static void fields(void)
 #ifdef HAVE_PADDING
 	static struct bs_protocol p;
 	static struct bs_sink_spec k;
+	static struct bs_step_spec step;
 	static struct bs_peer_spec e;
 	static const size_t sites[][2] = {
 		/* each protocol has the site's */
@@ -126,6 +130,9 @@ static void fields(void)
 		{ offsetof(struct bs_protocol, gpu_devices), sizeof(p.gpu_devices) },
 		{ offsetof(struct bs_protocol, gpu_share), sizeof(p.gpu_share) },
 		{ offsetof(struct bs_protocol, gpu_route), sizeof(p.gpu_route) },
+		/* what the site's step on it says */
+		{ offsetof(struct bs_protocol, step),
+		  offsetof(struct bs_protocol, plan) - offsetof(struct bs_protocol, step) },
 		/* follows from what other keys ask for */
 		{ offsetof(struct bs_protocol, uses), sizeof(p.uses) },
 		/* the second half of readouts */
@@ -155,13 +162,17 @@ static void fields(void)
 
 	memset(&p, 0xff, sizeof(p));
 	memset(&k, 0xff, sizeof(k));
+	memset(&step, 0xff, sizeof(step));
 	memset(&e, 0xff, sizeof(e));
 	memset(&site, 0xff, sizeof(site));
 	__builtin_clear_padding(&p);
 	__builtin_clear_padding(&k);
+	__builtin_clear_padding(&step);
 	covered("struct bs_protocol", BS_SCOPE_PROTOCOL, (unsigned char *)&p, sizeof(p), sites,
 		sizeof(sites) / sizeof(sites[0]));
 	covered("struct bs_sink_spec", BS_SCOPE_SINK, (unsigned char *)&k, sizeof(k), NULL, 0);
+	covered("struct bs_step_spec", BS_SCOPE_STEP, (unsigned char *)&step, sizeof(step), NULL,
+		0);
 	covered("struct bs_peer_spec", BS_SCOPE_PEER, (unsigned char *)&e, sizeof(e), NULL, 0);
 	covered("struct bs_site", BS_SCOPE_SITE, (unsigned char *)&site, sizeof(site), own,
 		sizeof(own) / sizeof(own[0]));

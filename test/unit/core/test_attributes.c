@@ -197,16 +197,21 @@ static void quality(void)
 static void longest(void)
 {
 	static char about[BS_SCAN_ABOUT];
+	static struct bs_step_result step = { .verdict = BS_STEP_NUMBERED, .numbers = 64 };
 	int n;
+
+	memset(step.name, '&', sizeof(step.name) - 1);
+	for (int i = 0; i < 64; i++)
+		step.number[i] = -1.2345678901234567e-300;
 
 	/* as many bytes of XML as a header's elements may become */
 	memset(about, 'a', sizeof(about) - 1 - strlen("<meta><name></name><value></value></meta>"));
 	memcpy(about, "mrd_x", sizeof("mrd_x"));
 	memset(p.name, '&', sizeof(p.name) - 1);
-	t = (struct bs_image_timing){ INT64_MAX / 2,   INT64_MAX, UINT64_MAX, UINT64_MAX,
-				      UINT64_MAX,      1,         INT64_MAX,  INT64_MAX,
-				      INT64_MAX,       INT64_MAX, INT64_MAX,  INT64_MAX,
-				      BS_RUNG_GRIDDING };
+	t = (struct bs_image_timing){ INT64_MAX / 2,    INT64_MAX, UINT64_MAX, UINT64_MAX,
+				      UINT64_MAX,       1,         INT64_MAX,  INT64_MAX,
+				      INT64_MAX,        INT64_MAX, INT64_MAX,  INT64_MAX,
+				      BS_RUNG_GRIDDING, &step };
 	for (int i = 0; i < BS_BUDGET_STAGES; i++) {
 		p.stage_ms[i] = 1e-9;
 		image.report.stage_ns[i] = INT64_MAX / 4;
@@ -231,6 +236,44 @@ static void longest(void)
 	      "numbers beyond 32 bits are cut to the largest");
 }
 
+/* What an image says of its step; the image of a site without one says nothing. */
+static void step(void)
+{
+	struct bs_step_result s = { .name = "denoise",
+				    .verdict = BS_STEP_USED,
+				    .numbers = 2,
+				    .ns = 1500,
+				    .number = { 0.1, -3.0 } };
+
+	t.passed_ns = t.made_ns + 2000;
+	(void)attributes_xml(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
+	CHECK(strstr(text, "boreside_step") == NULL && says(text, "stage_emit_us", "2.000"),
+	      "no step, no word of one: %s", text);
+	t.step = &s;
+	(void)attributes_xml(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
+	CHECK(says(text, "step", "denoise") && says(text, "step_image", "with") &&
+		      says(text, "step_verdict", "used") && says(text, "step_us", "1.500") &&
+		      says(text, "step_numbers", "0.10000000000000001 -3") &&
+		      says(text, "stage_emit_us", "0.500"),
+	      "a step's verdict, time and numbers, and its time is not emit's: %s", text);
+	s.verdict = BS_STEP_LATE;
+	s.numbers = 0;
+	(void)attributes_xml(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
+	CHECK(says(text, "step_image", "without") && says(text, "step_verdict", "late") &&
+		      strstr(text, "step_numbers") == NULL && says(text, "quality", "complete"),
+	      "bypassed: no more is said: %s", text);
+	p.step.late = BS_ON_LATE_MARK;
+	(void)attributes_xml(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
+	bs_attributes_fill(&image.head, &p, &image, &t);
+	CHECK(says(text, "quality", "degraded") && image.head.user_int[7] == 3, "marked");
+	s.verdict = BS_STEP_NUMBERED;
+	(void)attributes_xml(text, sizeof(text), &p, "sense/host", &image, &t, NULL);
+	CHECK(says(text, "step_image", "without") && says(text, "quality", "complete"),
+	      "numbers alone are as the site wished it");
+	p.step.late = BS_ON_LATE_BYPASS;
+	t.step = NULL;
+}
+
 int main(void)
 {
 	bs_plan_make(&p);
@@ -238,6 +281,7 @@ int main(void)
 	words();
 	prepared();
 	corrected();
+	step();
 	quality();
 	longest();
 	return check_done();

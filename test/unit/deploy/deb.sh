@@ -43,6 +43,8 @@ holds -rw-r--r-- etc/boreside/site.cfg
 holds -rw-r--r-- lib/systemd/system/boreside.service
 holds -rw-r--r-- lib/systemd/system/boreside-bridge.service
 holds -rw-r--r-- lib/systemd/system/boreside-web.service
+holds -rw-r--r-- lib/systemd/system/boreside-step@.service
+holds -rw-r--r-- usr/include/boreside/step.h
 holds -rw-r--r-- usr/share/doc/boreside/alerts.yml
 holds -rw-r--r-- usr/lib/sysusers.d/boreside.conf
 holds -rw-r--r-- usr/lib/tmpfiles.d/boreside.conf
@@ -75,7 +77,9 @@ check "the license is in copyright" grep -q "WITHOUT WARRANTY OF ANY KIND" \
 # the units
 for unit in "$dir"/root/lib/systemd/system/*.service; do
 	name=${unit##*/}
-	check "$name starts /usr/bin/boreside" grep -q '^ExecStart=/usr/bin/boreside ' "$unit"
+	starts='/usr/bin/boreside '
+	[ "$name" != boreside-step@.service ] || starts=/etc/boreside/steps/%i # a site's own
+	check "$name starts $starts" grep -q "^ExecStart=$starts" "$unit"
 	check "$name knows no other prefix" refused grep -q /usr/local "$unit"
 	most=15
 	[ "$name" != boreside.service ] || most=20

@@ -115,6 +115,9 @@ static void test_images(void)
 	judged(BS_VERDICT_BROKEN, ": 7 (by fewer iterations 4, by gridding 3)",
 	       "in time, but gridded instead of solved");
 	good();
+	c.run[0].bypassed = c.run[0].degraded = 3; /* on_late = "mark" */
+	judged(BS_VERDICT_BROKEN, "without the protocol's step: 3 of", "in time, without the step");
+	good();
 	c.run[0].repeated = 1;
 	judged(BS_VERDICT_BROKEN, "came twice: 1", "one that came twice");
 	good();
