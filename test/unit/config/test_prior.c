@@ -52,12 +52,12 @@ static const struct {
 	  "samples = 64; readouts = 60; trajectory: { type = \"radial2d\"; };\n"
 	  "backend = \"cuda\"; solve: { prior = \"tv\"; lambda = 0.1; }; } );",
 	  "4: protocols.[0].backend: solve.prior, start or damp has no CUDA engine" },
-	{ SOLVES("solve: { start = \"last\"; }; budget: { image_ms = 9.0; on_miss = \"shed\"; };"),
-	  "4: protocols.[0].solve.start: needs budget.on_miss flag" },
 };
 static const struct {
 	const char *text, *plan;
 } taken[] = {
+	{ SOLVES("solve: { start = \"last\"; }; budget: { image_ms = 9.0; on_miss = \"shed\"; };"),
+	  "grid > prox > combine" },
 	{ SOLVES("solve: { prior = \"wavelet\"; lambda = 0.1; };"), "grid > prox > combine" },
 	{ SOLVES("solve: { prior = \"low_rank\"; lambda = 0.1; }; frame: { step = 6; };"),
 	  "grid > prox > combine" },
