@@ -57,6 +57,7 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 					     .leave = bs_rt_leave,
 					     .wake = wake,
 					     .make = bs_folder_make,
+					     .study = shm->study,
 					     .beat = beat,
 					     .arg = in },
 		why);

@@ -1,4 +1,4 @@
-/* test/unit/core/frame/test_again.c - the ladder's rung without a prior; images that are made again */
+/* test/unit/core/frame/test_again.c - the rung without a prior; images that are made again */
 #include "test/unit/core/small.h"
 
 /* With a prior there is a rung between fewer iterations and gridding: the solve without it. */
