@@ -1,10 +1,10 @@
 /*
- * drivers/log/kept.h - images that a study keeps over a restart (ls.w study): N.kept beside the logs
+ * drivers/log/kept.h - images that a study keeps over a restart (ls.w study): N.kept beside logs
  *
- * A head of 64 bytes: "BSKEPTIM", the program's version with zeros behind it (32), bytes of a struct
- * bs_kept, bytes of the data, CRC-32C of both, 4 zeros. Then these two as they lie in the store
- * (core/study/study.h), for the same program on the same machine: another version's file is not
- * read. N is the slot's number, so a file is replaced when its image is. A file appears whole.
+ * A head of 64 bytes: "BSKEPTIM", the program's version with zeros behind it (32), bytes of a
+ * struct bs_kept, bytes of the data, CRC-32C of both, 4 zeros. Then these two as they lie in the
+ * store (core/study/study.h), for the same program on the same machine: another version's file is
+ * not read. N is the slot's number, so a file is replaced when its image is. A file appears whole.
  * Blocks on the disk; no real-time thread. Test: test/unit/drivers/log/test_kept.c
  */
 #ifndef BS_DRIVERS_LOG_KEPT_H

@@ -185,6 +185,8 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 	if (rc != 0)
 		return lenient ? 0 : rc;
 	bs_intake_put(&in, &acq->head, row, acq->traj, acq->data, l->readout);
+	if (l->change != NULL && bs_mrd_kind(acq->head.flags) == BS_KIND_IMAGING)
+		l->change(l->change_arg, &acq->head, row, l->readout);
 	if (bs_intake_sums(&in, &acq->head))
 		(void)bs_scan_noise_add(&l->noise, &l->info, &acq->head, l->readout);
 	rc = bs_intake_fits(&in, &acq->head, why);

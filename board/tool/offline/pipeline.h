@@ -33,6 +33,9 @@ struct bs_pipeline {
 	struct bs_past *past; /* what earlier recordings left; NULL: nothing */
 	bool borrowed;        /* past belongs to another pipeline */
 	struct bs_scan_study scan_study;
+	/* changes the samples of an image's readout, [channel][sample] complex; NULL: nothing */
+	void (*change)(void *arg, const struct bs_mrd_acq *head, uint32_t row, float *samples);
+	void *change_arg;
 	struct bs_steps *steps; /* how far solves went before; NULL: not known */
 	struct bs_team *team;
 	const struct bs_site *site; /* site from which it was armed */

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test/replay/scan/kept.sh - the image that W is made of (ls.w study) outlives a kill -9 of the whole
-# service between the two scans: the later image has the same bytes, also where the kill comes in
+# test/replay/scan/kept.sh - the image that W is made of (ls.w study) outlives a kill -9 of the
+# whole service between the two scans: the later image has the same bytes, also where the kill comes in
 # the middle of that scan; a damaged file is said, and its image is not used
 set -u
 . "$(dirname "$0")/../../support/scratch.bash"
