@@ -1,8 +1,8 @@
 /*
  * core/tool/ball.h - a lesion of 1 in an image of 0, and what of it is left in another image
  *
- * image [z][y][x] complex float. at: the ball's center in voxels, from 0; radius in voxels; in 2D it
- * is a disk. A voxel has the share of it that lies within, found at BS_BALL_POINTS points an axis.
+ * image [z][y][x] complex float. at: the ball's center in voxels, from 0; radius in voxels; in 2D
+ * it is a disk. A voxel has the share of it that lies within, by BS_BALL_POINTS points an axis.
  * kept: the image's real part along the ball, sum of share x image over sum of share^2: 1 where the
  * image is the ball, and linear in the image.
  * Pure; any thread. Test: test/unit/board/tool/test_ball.c

@@ -1,7 +1,7 @@
 #!/bin/bash
 # test/replay/scan/kept.sh - the image that W is made of (ls.w study) outlives a kill -9 of the
-# whole service between the two scans: the later image has the same bytes, also where the kill comes in
-# the middle of that scan; a damaged file is said, and its image is not used
+# whole service between the two scans: the later image has the same bytes, also where a kill comes
+# in the middle of that scan; a damaged file is said, and its image is not used
 set -u
 . "$(dirname "$0")/../../support/scratch.bash"
 cat >"$dir/site.cfg" <<CFG

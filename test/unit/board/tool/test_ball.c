@@ -139,7 +139,8 @@ static void write_site(void)
 		"node: { run_dir = \"run\"; cache_dir = \"\"; };\n"
 		"protocols = ( { name = \"p\"; method = \"ls\"; matrix = [%u, %u]; coils = 1;\n"
 		"samples = %u; readouts = %u; trajectory: { type = \"radial2d\"; };\n"
-		"ls: { iterations = 400; tolerance = 1e-7; lambda = 0.1; l2 = %g; w_file = \"w.mtx\";\n"
+		"ls: { iterations = 400; tolerance = 1e-7; lambda = 0.1; l2 = %g;\n"
+		"w_file = \"w.mtx\";\n"
 		"fhd = \"exact\"; q = \"exact\"; }; } );\n",
 		NX, NY, SAMPLES, SPOKES, L2);
 	(void)fclose(f);

@@ -3,8 +3,8 @@
 # recording says; pictures; refusals
 . "$(dirname "$0")/../../../support/scratch.bash"
 command=tune
-radial='matrix = [32, 32]; coils = 3; samples = 64; readouts = 13; trajectory: { type = "radial2d"; };
-  image: { maps_file = "r_maps.cfl"; };'
+radial='matrix = [32, 32]; coils = 3; samples = 64; readouts = 13;
+  trajectory: { type = "radial2d"; }; image: { maps_file = "r_maps.cfl"; };'
 cat >"$dir/site.cfg" <<END
 node: { run_dir = "run"; cache_dir = ""; threads = 2; };
 protocols = (
@@ -53,9 +53,9 @@ awk '!/^#/ && NF == 5 && $1 + 0 > 0 { print $1, $5 }' log >said.txt
 paste -d ' ' scanned.txt said.txt | awk '{ n++; if ($2 / $4 > 1.02 || $2 / $4 < 0.98) bad++ }
 	END { print (n == 3 && !bad ? "ok" : "not ok"), n,
 		"lambdas: in the data and predicted alike,", bad + 0, "off" }'
-expect 0 "ls.lambda" -- $c -p sodium --before proton=p.h5 n.h5 --lambda 0.003:3 --steps 4 --noise 1 \
-	--ball 5,6,5 --radius 1.5 --png w.png
+expect 0 "ls.lambda" -- $c -p sodium --before proton=p.h5 n.h5 --lambda 0.003:3 --steps 4 \
+	--noise 1 --ball 5,6,5 --radius 1.5 --png w.png
 awk '!/^#/ && NF == 5 && $1 + 0 > 0 { n++; first = n == 1 ? $5 : first; last = $5 }
-	END { print (n == 4 && last < 0.8 * first ? "ok" : "not ok"), "W of the study:", first, "to",
-		last, "of the lesion is kept" }' log
+	END { print (n == 4 && last < 0.8 * first ? "ok" : "not ok"), "W of the study:", first,
+		"to", last, "of the lesion is kept" }' log
 expect 1 "no scan came before" -- $c -p sodium n.h5 --steps 2
