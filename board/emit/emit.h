@@ -69,7 +69,10 @@ struct emit {
 /* Prepares emit. Call once, before everything else. */
 void bs_emit_init(struct emit *e, struct bs_worker_env *env);
 
-/* Files the steps of an image that is about to leave, and of those before it. First thread. */
+/*
+ * Files the steps of an image that is about to leave, and of those before it, where logs are kept.
+ * First thread.
+ */
 void bs_emit_file_steps(struct emit *e, const struct bs_image_meta *m);
 
 /* Any thread may call the rest. say: reports an event; fault: and counts it as a sink's fault. */

@@ -38,8 +38,8 @@ void bs_emit_file_steps(struct emit *e, const struct bs_image_meta *m)
 	struct bs_fail why;
 	int rc = 0;
 
-	if (e->env->shm.log == NULL || log[0] == '\0' || m->scan != atomic_load(&scan->id) ||
-	    m->image.preview || atomic_load(&scan->steps.used) == 0)
+	if (log[0] == '\0' || m->scan != atomic_load(&scan->id) || m->image.preview ||
+	    atomic_load(&scan->steps.used) == 0)
 		return;
 	if (e->steps.scan != m->scan)
 		rc = open_file(e, m, log, &why);

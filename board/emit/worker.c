@@ -147,7 +147,8 @@ static void take_image(struct emit *e, uint32_t slot)
 	atomic_store(&r->hand_at, atomic_load(&shm->s->images.ready));
 	/* the image is noted as in hand: one whose message ends emit too often is given up */
 	atomic_store(&r->hand, slot + UINT64_C(1));
-	bs_emit_file_steps(e, m);
+	if (shm->log != NULL)
+		bs_emit_file_steps(e, m);
 	if (bs_emit_blamed(e, r, &why) || make_message(e, slot, taken) != 0) {
 		give_up(e, m, &why);
 		return;
