@@ -1,6 +1,6 @@
 /*
- * board/log/stock.h - keeps a stock of spare segments in the folder of logs, removes old logs, and
- * seals those that were left open, in a thread of its own
+ * board/log/stock.h - keeps a stock of spare segments in the folder of logs, removes old logs,
+ * seals those that were left open, and files what a study keeps over a restart, in its own thread
  *
  * The thread works when it starts and at each wake, which comes when a log has taken a segment or a
  * scan is over. An error is reported once (core/log.h). A log that finds no spare segment makes its
@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
+#include "drivers/log/kept.h"
 #include "drivers/log/name.h"
 
 #define BS_STOCK_SPARES 2u /* most spare segments in the folder */
@@ -28,6 +29,7 @@ struct bs_stock_options {
 	uint64_t keep_mib;   /* largest size of all logs together; 0: no limit */
 	double keep_hours;   /* longest time since the last write to a log; 0: no limit */
 	void (*enter)(void); /* first call that the thread makes; NULL: none */
+	struct bs_study *study; /* images of it are kept in files (drivers/log/kept.h); or NULL */
 	bool seals; /* at start, open logs except the newest are sealed (drivers/log/finish.h) */
 };
 
