@@ -425,7 +425,7 @@ static int run(struct bs_prox_cuda *g, uint32_t passes, int64_t deadline_ns, boo
 	return fetch_state(g, stream, why);
 }
 
-int bs_prox_cuda_solve(struct bs_prox_cuda *g, double largest, double lambda, float *x,
+int bs_prox_cuda_solve(struct bs_prox_cuda *g, const struct bs_prox_cuda_scale *scale, float *x,
 		       const struct bs_prox_stop *stop, struct CUstream_st *stream,
 		       struct bs_prox_result *result, struct bs_fail *why)
 {
@@ -435,9 +435,9 @@ int bs_prox_cuda_solve(struct bs_prox_cuda *g, double largest, double lambda, fl
 	bool late = false;
 	int rc;
 
-	from.lambda = lambda;
+	from.lambda = scale->lambda;
 	from.t = 1.0;
-	from.step = largest > 0.0 ? 1.0 / largest : 1.0;
+	from.step = scale->largest > 0.0 ? 1.0 / scale->largest : 1.0;
 	from.tolerance = stop->tolerance;
 	from.most = stop->iterations < g->s.iterations ? stop->iterations : g->s.iterations;
 	from.passes = 1;

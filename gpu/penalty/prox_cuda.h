@@ -50,6 +50,11 @@ struct bs_prox_cuda_system {
 	const float *b; /* right-hand side of every solve */
 };
 
+struct bs_prox_cuda_scale {
+	double largest; /* at least A's largest eigenvalue */
+	double lambda;  /* weight of the prior */
+};
+
 int bs_prox_cuda_need(const struct bs_prox_spec *spec, uint64_t *bytes, struct bs_fail *why);
 int bs_prox_cuda_plan(struct bs_prox_cuda **plan, const struct bs_prox_spec *spec,
 		      const struct bs_prox_cuda_system *system, struct bs_devmem *mem,
@@ -59,8 +64,8 @@ void bs_prox_cuda_close(struct bs_prox_cuda *plan);
 /* As bs_prox_power, from the same start. */
 int bs_prox_cuda_power(struct bs_prox_cuda *plan, uint32_t steps, struct CUstream_st *stream,
 		       double *largest, struct bs_fail *why);
-/* x: device memory. lambda: weight of the prior. result->history is valid until the next solve. */
-int bs_prox_cuda_solve(struct bs_prox_cuda *plan, double largest, double lambda, float *x,
+/* x: device memory. result->history is valid until the next solve. */
+int bs_prox_cuda_solve(struct bs_prox_cuda *plan, const struct bs_prox_cuda_scale *scale, float *x,
 		       const struct bs_prox_stop *stop, struct CUstream_st *stream,
 		       struct bs_prox_result *result, struct bs_fail *why);
 

@@ -60,6 +60,22 @@ static int add(float *out, const float *in, double scale, uint64_t floats, cudaS
 	return launched(why);
 }
 
+/* Collapses frames of F^H d, `step` values apart, or of work. */
+static struct collapse collapse_of(const struct bs_proximal_cuda *x, float *out, const float2 *from,
+				   uint64_t step)
+{
+	struct collapse a = {};
+
+	a.out = (float2 *)out;
+	a.from = from;
+	a.step = step;
+	a.maps = x->maps;
+	a.coils = x->coils;
+	a.voxels = x->values;
+	a.order = x->order;
+	return a;
+}
+
 /* ---- the operator ---------------------------------------------------------------------------- */
 
 /* Queues out = lambda W^H W in, of each frame. adds: is added to out. */
@@ -84,6 +100,7 @@ static int apply_frames(struct bs_proximal_cuda *x, const float *in, float *out,
 			cudaStream_t stream, struct bs_fail *why)
 {
 	const dim3 blocks(over(x->values), x->frames);
+	struct collapse a = collapse_of(x, out, x->work, x->coils * x->values);
 	float *work = (float *)x->work;
 	int rc;
 
@@ -97,9 +114,10 @@ static int apply_frames(struct bs_proximal_cuda *x, const float *in, float *out,
 		rc = constrain(x, in, out, false, stream, why);
 	if (rc != 0)
 		return rc;
-	collapse<<<blocks, THREADS, 0, stream>>>((float2 *)out, x->work, x->coils * x->values,
-						 x->maps, x->coils, x->values, x->order,
-						 (const float2 *)in, (float)x->identity, x->has_w);
+	a.in = (const float2 *)in;
+	a.mu = (float)x->identity;
+	a.adds = x->has_w;
+	collapse<<<blocks, THREADS, 0, stream>>>(a);
 	return launched(why);
 }
 
@@ -319,9 +337,10 @@ static int plan_solver(struct bs_proximal_cuda *x, const struct bs_csr *w, struc
 }
 
 int bs_proximal_cuda_plan(struct bs_proximal_cuda **plan, const struct bs_protocol *p,
-			  const float *q, const struct bs_csr *w, const float2 *maps,
-			  const float2 *images, struct bs_devmem *mem, struct bs_fail *why)
+			  const struct bs_proximal_cuda_given *given, struct bs_devmem *mem,
+			  struct bs_fail *why)
 {
+	const struct bs_csr *w = given->w;
 	struct bs_proximal_cuda *x = (struct bs_proximal_cuda *)malloc(sizeof(*x));
 	const struct bs_unfold_spec u = lines_of(p);
 	struct bs_devroom room = { mem, 0, false };
@@ -331,7 +350,7 @@ int bs_proximal_cuda_plan(struct bs_proximal_cuda **plan, const struct bs_protoc
 	if (x == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "solver with a prior");
 	shape(x, p, w);
-	x->maps = p->plan.joint ? maps : NULL;
+	x->maps = p->plan.joint ? given->maps : NULL;
 	x->scale = (struct scale *)calloc(p->slices, sizeof(*x->scale));
 	x->known = (uint8_t *)calloc(slots_of(p), 1);
 	take(x, w, &room);
@@ -344,9 +363,11 @@ int bs_proximal_cuda_plan(struct bs_proximal_cuda **plan, const struct bs_protoc
 	if (rc == 0)
 		BS_CUDA_GO(cudaMemset(x->order, 0, sizeof(struct order)), why, rc, out);
 	if (rc == 0)
-		rc = on_lines(p) ? bs_unfold_cuda_plan(&x->unfold, &u, NULL, (const float *)maps,
-						       (const float *)images, x->x, 0.0, mem, why)
-				 : plan_normal(x, q, mem, why);
+		rc = on_lines(p)
+			     ? bs_unfold_cuda_plan(&x->unfold, &u, NULL, (const float *)given->maps,
+						   (const float *)given->images, x->x, 0.0, mem,
+						   why)
+			     : plan_normal(x, given->q, mem, why);
 	if (rc == 0 && x->unfold != NULL)
 		x->b = bs_unfold_cuda_b(x->unfold);
 	if (rc == 0)
@@ -427,12 +448,12 @@ static int begin(struct bs_proximal_cuda *x, const struct bs_task *t, uint32_t c
 		 cudaStream_t stream, struct bs_fail *why)
 {
 	const float *in = x->frames > 1 ? t->parts : t->fhd;
+	struct collapse a;
 
 	if (x->unfold != NULL)
 		return bs_unfold_cuda_begin(x->unfold, t->lines, stream, why);
-	collapse<<<dim3(over(x->values), x->frames), THREADS, 0, stream>>>(
-		(float2 *)x->b, (const float2 *)in + coil * x->values, t->part_step / 2, x->maps,
-		x->coils, x->values, x->order, NULL, 0.0f, false);
+	a = collapse_of(x, x->b, (const float2 *)in + coil * x->values, t->part_step / 2);
+	collapse<<<dim3(over(x->values), x->frames), THREADS, 0, stream>>>(a);
 	return launched(why);
 }
 
@@ -479,7 +500,7 @@ static int solve_quadratic(struct bs_proximal_cuda *x, float *solution,
 
 /* Solves for one coil, or for all. */
 static int solve_one(struct bs_proximal_cuda *x, const struct bs_task *t, uint32_t i,
-		     const struct scale *scale, double weight, cudaStream_t stream,
+		     const struct bs_prox_cuda_scale *scale, cudaStream_t stream,
 		     struct bs_report *report, struct bs_fail *why)
 {
 	const struct bs_protocol *p = x->p;
@@ -501,8 +522,8 @@ static int solve_one(struct bs_proximal_cuda *x, const struct bs_task *t, uint32
 	if (rc == 0)
 		rc = x->prox == NULL
 			     ? solve_quadratic(x, solution, &stop, stream, &result, &residual, why)
-			     : bs_prox_cuda_solve(x->prox, scale->largest, weight, solution, &stop,
-						  stream, &result, why);
+			     : bs_prox_cuda_solve(x->prox, scale, solution, &stop, stream, &result,
+						  why);
 	if (rc != 0)
 		return rc;
 	x->known[slot] = 1;
@@ -527,16 +548,19 @@ int bs_proximal_cuda_solve(struct bs_proximal_cuda *x, const struct bs_task *t, 
 	const double n = norm_of(p);
 	const double weight =
 		p->prior.noise > 0.0 ? p->prior.noise * sqrt(level) : p->prior.lambda * n;
+	struct bs_prox_cuda_scale scale;
 	int rc = put_order(x, t, stream, why);
 
 	if (rc == 0 && x->prox != NULL && p->plan.streams)
 		rc = bs_prox_cuda_power(x->prox, STREAM_STEPS, stream, &s->largest, why);
+	scale.largest = s->largest;
+	scale.lambda = weight;
 	report->prior_lambda = x->prox != NULL ? weight / n : 0.0;
 	report->objective = 0.0;
 	report->stop = BS_PROX_ITERATIONS;
 	report->deadline_stop = false;
 	report->cut = 0;
 	for (uint32_t i = 0; i < solves_of(p) && rc == 0; i++)
-		rc = solve_one(x, t, i, s, weight, stream, report, why);
+		rc = solve_one(x, t, i, &scale, stream, report, why);
 	return rc;
 }

@@ -7,8 +7,7 @@
  * gradients (gpu/solve/pcg_cuda.h) solve for the difference from where the solve starts.
  * core/plan/place.c says what the host alone does.
  * q: made while the device is empty, [frame], host memory; the caller frees it. bytes: of device
- * memory. plan: `maps`, device memory, holds the maps in use (NULL: none); images, F^H d of the
- * coils, is what a task reads of frames that are no window's.
+ * memory.
  * changed: the slice's maps, which lie in `maps` now, and in the host's `host_maps`, are others; it
  * waits. solve: as bs_solving's; fhd, parts and images of the task lie in device memory, lines in
  * host memory. It waits. Only q and plan allocate. Test: test/twin/engine/twin_engine_prior.c
@@ -23,13 +22,20 @@
 
 struct bs_proximal_cuda;
 
+struct bs_proximal_cuda_given {
+	const float *q;         /* of bs_proximal_cuda_q */
+	const struct bs_csr *w; /* host memory; NULL: there is none */
+	const float2 *maps;     /* device memory, the maps in use; NULL: none */
+	const float2 *images;   /* device memory, of lines: F^H d of the coils */
+};
+
 int bs_proximal_cuda_q(float **q, const struct bs_protocol *p, const struct bs_tables *tables,
 		       struct bs_team *team, const char *cache_dir, struct bs_fail *why);
 int bs_proximal_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, uint64_t *bytes,
 			   struct bs_fail *why);
 int bs_proximal_cuda_plan(struct bs_proximal_cuda **plan, const struct bs_protocol *p,
-			  const float *q, const struct bs_csr *w, const float2 *maps,
-			  const float2 *images, struct bs_devmem *mem, struct bs_fail *why);
+			  const struct bs_proximal_cuda_given *given, struct bs_devmem *mem,
+			  struct bs_fail *why);
 /* Returns the operator of F^H F by Q, after plan. Of a stream's paths it has no Q yet. */
 struct bs_toeplitz_cuda *bs_proximal_cuda_normal(struct bs_proximal_cuda *plan);
 void bs_proximal_cuda_close(struct bs_proximal_cuda *plan); /* frees a plan, which may be NULL */

@@ -356,13 +356,14 @@ static int open_parts(struct bs_armed_cuda *e, const struct bs_cuda_spec *s,
 	e->varies = bs_plan_has(&p->plan, BS_PLAN_VELOCITY) || e->moved != NULL ||
 		    (s->op->varies && (e->field == NULL || !bs_segments_cuda_lagged(e->field)));
 	e->host_field = tables->field;
+	const struct bs_proximal_cuda_given given = { made->q, tables->w, e->maps, e->coil_images };
+
 	if (rc == 0 && e->ls != NULL && e->field != NULL)
 		bs_ls_cuda_given(e->ls, e->field);
 	if (rc == 0 && e->ls != NULL)
 		rc = bs_ls_cuda_plan(e->ls, made->q, tables, env, e->maps, &e->mem, why);
 	else if (rc == 0 && p->plan.solve == BS_SOLVE_PROX)
-		rc = bs_proximal_cuda_plan(&e->prox, p, made->q, tables->w, e->maps, e->coil_images,
-					   &e->mem, why);
+		rc = bs_proximal_cuda_plan(&e->prox, p, &given, &e->mem, why);
 	else if (rc == 0 && s->solve)
 		rc = bs_armed_cuda_unfold_plan(e, tables->w, why);
 	if (rc == 0 && e->ls != NULL && s->op->normal != NULL)

@@ -31,34 +31,43 @@ static __global__ void __launch_bounds__(THREADS)
 			maps != NULL ? bs_cmul(maps[c * voxels + v], x) : x;
 }
 
+struct collapse {
+	float2 *out;
+	const float2 *from, *maps, *in; /* maps and in may be NULL */
+	uint64_t step;                  /* values from one frame to the next in `from` */
+	uint64_t voxels;
+	const struct order *order;
+	uint32_t coils;
+	float mu;
+	bool adds;
+};
+
 /*
- * Sets out = sum_c conj(S_c) from[frame][c] + mu in, in NULL: without; adds it where `adds`. Frames
- * that are not held are 0. step: values from one frame to the next in `from`. y: place.
+ * Sets out = sum_c conj(S_c) from[frame][c] + mu in; adds it where `adds`. Frames that are not held
+ * are 0. y: place.
  */
-static __global__ void __launch_bounds__(THREADS)
-	collapse(float2 *out, const float2 *from, uint64_t step, const float2 *maps, uint32_t coils,
-		 uint64_t voxels, const struct order *order, const float2 *in, float mu, bool adds)
+static __global__ void __launch_bounds__(THREADS) collapse(const struct collapse a)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	const uint32_t frame = (order->first + blockIdx.y) % gridDim.y;
-	const uint64_t at = blockIdx.y * voxels + v;
+	const uint32_t frame = (a.order->first + blockIdx.y) % gridDim.y;
+	const float2 *from = a.from + frame * a.step;
+	const uint64_t at = blockIdx.y * a.voxels + v;
 	float2 sum = make_float2(0.0f, 0.0f);
 
-	if (v >= voxels)
+	if (v >= a.voxels)
 		return;
-	if (order->held[frame] != 0) {
-		from += frame * step;
-		sum = maps != NULL ? bs_coils_inner(maps, from, coils, voxels, v) : from[v];
-		if (in != NULL) {
-			sum.x = fmaf(mu, in[at].x, sum.x);
-			sum.y = fmaf(mu, in[at].y, sum.y);
+	if (a.order->held[frame] != 0) {
+		sum = a.maps != NULL ? bs_coils_inner(a.maps, from, a.coils, a.voxels, v) : from[v];
+		if (a.in != NULL) {
+			sum.x = fmaf(a.mu, a.in[at].x, sum.x);
+			sum.y = fmaf(a.mu, a.in[at].y, sum.y);
 		}
-		if (adds) {
-			sum.x += out[at].x;
-			sum.y += out[at].y;
+		if (a.adds) {
+			sum.x += a.out[at].x;
+			sum.y += a.out[at].y;
 		}
 	}
-	out[at] = sum;
+	a.out[at] = sum;
 }
 
 /* Adds scale in to out. */

@@ -116,9 +116,17 @@ static int measure(void *self, struct bs_prox_state *state, float *x, struct CUs
 	return p->value(p->self, state, x, stream, why);
 }
 
-static void device(const char *name, const struct bs_penalty_spec *spec, const struct bs_csr *w,
-		   double step, const float *v, float *z, size_t n, double *values)
+static struct bs_penalty_spec spec_of(const struct problem *t)
 {
+	return (struct bs_penalty_spec){
+		t->kind, { t->n[0], t->n[1], t->n[2] }, t->images, t->block, t->shifts
+	};
+}
+
+static void device(const struct problem *t, const char *name, const struct bs_csr *w,
+		   const float *v, float *z, size_t n, double *values)
+{
+	const struct bs_penalty_spec spec = spec_of(t);
 	struct bs_penalty_cuda_plan *plan = NULL;
 	struct bs_prox_state *state = (struct bs_prox_state *)device_copy(NULL, sizeof(*state) / 4);
 	float *x = device_copy(NULL, STEPS * n);
@@ -127,21 +135,21 @@ static void device(const char *name, const struct bs_penalty_spec *spec, const s
 	uint64_t bytes = 0;
 	uint64_t first = 0;
 	int same = 1;
-	int rc = bs_penalty_cuda_need(spec, w, &bytes, &why);
+	int rc = bs_penalty_cuda_need(&spec, w, &bytes, &why);
 
 	if (rc == 0)
 		rc = bs_devmem_open(&mem, bytes, "twin", &why);
 	if (rc == 0)
-		rc = bs_penalty_cuda_plan(&plan, spec, w, &mem, &why);
+		rc = bs_penalty_cuda_plan(&plan, &spec, w, &mem, &why);
 	CHECK(rc == 0 && bs_devmem_round(mem.used) == mem.size,
 	      "%s: plan takes what need states: %zu of %zu %s", name, mem.used, mem.size, why.text);
 	for (int run = 0; rc == 0 && run < (small() ? 2 : RUNS); run++) {
 		const struct bs_penalty_cuda *p = bs_penalty_cuda_get(plan);
 
 		(void)cudaMemcpy(x, v, STEPS * n * 4, cudaMemcpyHostToDevice);
-		values[STEPS] = device_run(measure, (void *)p, state, step, 0, x);
+		values[STEPS] = device_run(measure, (void *)p, state, t->step, 0, x);
 		for (uint32_t i = 0; i < STEPS; i++)
-			values[i] = device_run(p->prox, p->self, state, step, i, x + i * n);
+			values[i] = device_run(p->prox, p->self, state, t->step, i, x + i * n);
 		if (!fetch(z, x, STEPS * n))
 			rc = -1;
 		if (run == 0)
@@ -157,9 +165,7 @@ static void device(const char *name, const struct bs_penalty_spec *spec, const s
 
 static void one(const struct problem *t)
 {
-	const struct bs_penalty_spec spec = {
-		t->kind, { t->n[0], t->n[1], t->n[2] }, t->images, t->block, t->shifts
-	};
+	const struct bs_penalty_spec spec = spec_of(t);
 	const size_t voxels = (size_t)t->n[0] * t->n[1] * t->n[2];
 	const size_t n = voxels * t->images * 2;
 	float *v = malloc(STEPS * n * 4);
@@ -176,7 +182,7 @@ static void one(const struct problem *t)
 	if (t->kind == BS_PRIOR_W)
 		make_w(&w, voxels);
 	if (host(&spec, &w, t->step, v, want, n, values[0])) {
-		device(name, &spec, &w, t->step, v, got, n, values[1]);
+		device(t, name, &w, v, got, n, values[1]);
 		for (uint32_t i = 0; i < STEPS; i++) {
 			const double e = check_rel(got + i * n, want + i * n, n);
 

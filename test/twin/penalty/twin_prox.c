@@ -130,6 +130,7 @@ static bool solve_host(struct bench *b, const char *name)
 static int runs(struct bench *b, struct bs_prox_cuda *prox, float *x, const char *name,
 		struct bs_fail *why)
 {
+	const struct bs_prox_cuda_scale scale = { b->largest, b->t->lambda };
 	const size_t n = b->n * 2;
 	uint64_t first = 0;
 	double largest = 0.0;
@@ -144,8 +145,7 @@ static int runs(struct bench *b, struct bs_prox_cuda *prox, float *x, const char
 						   b->t->warm };
 
 		(void)cudaMemcpy(x, b->start, b->n * 8, cudaMemcpyHostToDevice);
-		rc = bs_prox_cuda_solve(prox, b->largest, b->t->lambda, x, &stop, NULL, &b->device,
-					why);
+		rc = bs_prox_cuda_solve(prox, &scale, x, &stop, NULL, &b->device, why);
 		if (rc == 0 && !fetch(b->got, x, n))
 			rc = -1;
 		if (run == 0)
@@ -159,6 +159,7 @@ static int runs(struct bench *b, struct bs_prox_cuda *prox, float *x, const char
 /* Under a deadline already past one iteration is made, as one without a deadline. */
 static void late(struct bench *b, struct bs_prox_cuda *prox, float *x, const char *name)
 {
+	const struct bs_prox_cuda_scale scale = { b->largest, b->t->lambda };
 	float *one = malloc(b->n * 8);
 	struct bs_prox_stop stop = { 1, 0.0, INT64_MAX, b->t->warm };
 	struct bs_prox_result r = { 0 };
@@ -166,13 +167,13 @@ static void late(struct bench *b, struct bs_prox_cuda *prox, float *x, const cha
 	int rc;
 
 	(void)cudaMemcpy(x, b->start, b->n * 8, cudaMemcpyHostToDevice);
-	rc = bs_prox_cuda_solve(prox, b->largest, b->t->lambda, x, &stop, NULL, &r, &why);
+	rc = bs_prox_cuda_solve(prox, &scale, x, &stop, NULL, &r, &why);
 	(void)fetch(one, x, b->n * 2);
 	stop.iterations = b->t->iterations;
 	stop.deadline_ns = 1;
 	(void)cudaMemcpy(x, b->start, b->n * 8, cudaMemcpyHostToDevice);
 	if (rc == 0)
-		rc = bs_prox_cuda_solve(prox, b->largest, b->t->lambda, x, &stop, NULL, &r, &why);
+		rc = bs_prox_cuda_solve(prox, &scale, x, &stop, NULL, &r, &why);
 	(void)fetch(b->rows, x, b->n * 2);
 	CHECK(rc == 0 && r.iterations == 1 && r.reason == BS_PROX_DEADLINE &&
 		      memcmp(one, b->rows, b->n * 8) == 0,
