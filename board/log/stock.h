@@ -26,9 +26,9 @@
 struct bs_stock_options {
 	const char *dir; /* folder of the logs; the text must outlive the stock */
 	uint64_t segment_bytes;
-	uint64_t keep_mib;   /* largest size of all logs together; 0: no limit */
-	double keep_hours;   /* longest time since the last write to a log; 0: no limit */
-	void (*enter)(void); /* first call that the thread makes; NULL: none */
+	uint64_t keep_mib;      /* largest size of all logs together; 0: no limit */
+	double keep_hours;      /* longest time since the last write to a log; 0: no limit */
+	void (*enter)(void);    /* first call that the thread makes; NULL: none */
 	struct bs_study *study; /* images of it are kept in files (drivers/log/kept.h); or NULL */
 	bool seals; /* at start, open logs except the newest are sealed (drivers/log/finish.h) */
 };

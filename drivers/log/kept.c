@@ -89,11 +89,6 @@ int bs_kept_write(struct bs_kept_filed *filed, const char *dir, struct bs_study 
 	return first;
 }
 
-static bool is_ended(const char *text, size_t size)
-{
-	return memchr(text, '\0', size) != NULL;
-}
-
 /* Reads a file's image into its slot, whose number stays 0 unless all of it is good. */
 static int read_open(int fd, const char *path, struct bs_study *s, uint32_t slot,
 		     struct bs_fail *why)
@@ -118,14 +113,12 @@ static int read_open(int fd, const char *path, struct bs_study *s, uint32_t slot
 	if (read(fd, data, (size_t)bytes) != (ssize_t)bytes)
 		return bs_fail(why, BS_ERR_FORMAT, "%s: it is too short", path);
 	put_head(own, &read_kept, data);
-	if (memcmp(head, own, HEAD) != 0 || read_kept.slices > BS_FRAMES_MAX ||
-	    !is_ended(read_kept.scan, sizeof(read_kept.scan)) ||
-	    !is_ended(read_kept.study, sizeof(read_kept.study)) ||
-	    !is_ended(read_kept.protocol, sizeof(read_kept.protocol)) ||
-	    !is_ended(read_kept.patient, sizeof(read_kept.patient)) ||
-	    !is_ended(read_kept.lies, sizeof(read_kept.lies)))
+	if (memcmp(head, own, HEAD) != 0 || read_kept.slices > BS_FRAMES_MAX)
 		return bs_fail(why, BS_ERR_FORMAT, "%s: it is damaged", path);
 	memcpy(k, &read_kept, sizeof(*k));
+	k->scan[sizeof(k->scan) - 1] = k->study[sizeof(k->study) - 1] = '\0';
+	k->protocol[sizeof(k->protocol) - 1] = k->patient[sizeof(k->patient) - 1] = '\0';
+	k->lies[sizeof(k->lies) - 1] = '\0';
 	return 0;
 }
 
