@@ -63,7 +63,7 @@ struct emit {
 		int fd;
 		bool failed;
 		uint64_t scan, next; /* frames before next are filed */
-	} steps;                     /* file of the scan's steps (drivers/log/steps.h) */
+	} steps;                     /* file of the scan's steps (drivers/log/solved.h) */
 };
 
 /* Prepares emit. Call once, before everything else. */

@@ -11,7 +11,7 @@
 #include "core/thread/clock.h"
 #include "drivers/log/finish.h"
 #include "drivers/log/reader.h"
-#include "drivers/log/steps.h"
+#include "drivers/log/solved.h"
 
 static void enter(void *arg)
 {
@@ -167,7 +167,7 @@ const char *bs_ingest_log_name(const struct ingest *in, const struct bs_ingest_s
 void bs_ingest_log_steps(struct ingest *in)
 {
 	char path[sizeof(in->env->site.log.dir) + BS_LOG_NAME + 2];
-	const struct bs_steps_head head = { in->now.session, in->now.p->name };
+	const struct bs_solved_head head = { in->now.session, in->now.p->name };
 	struct bs_fail why = { 0, "" };
 	int damaged;
 
@@ -175,7 +175,7 @@ void bs_ingest_log_steps(struct ingest *in)
 		return;
 	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir,
 		       bs_ingest_reopened(in)->log);
-	damaged = bs_steps_read(&in->now.record->steps, path, &head, &why);
+	damaged = bs_solved_read(&in->now.record->steps, path, &head, &why);
 	if (damaged != 0)
 		bs_worker_tell(in->env, BS_EVENT_FAULT, BS_ERR_IO, in->now.id,
 			       "how far solves went is not known of all images, which may come out "

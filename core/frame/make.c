@@ -20,16 +20,16 @@ static int not_made(const struct bs_recon *r, const struct bs_recon_image *image
 static int64_t bound(const struct bs_recon *r, const struct frame *f, const struct bs_aim *aim,
 		     int64_t deadline_ns, struct bs_report *report)
 {
-	const uint64_t word = bs_steps_of(r->steps, f->number);
+	const uint64_t word = bs_solved_of(r->steps, f->number);
 
 	memset(report, 0, sizeof(*report));
 	report->gridded = f->seat == &r->seat[1];
 	report->again = word != 0;
 	report->allowed =
-		word != 0 ? bs_steps_most(word) : bs_scankey_iterations(&r->info, aim->iterations);
-	report->quadratic =
-		!report->gridded && (word != 0 ? (word & BS_STEPS_QUADRATIC) != 0 : aim->quadratic);
-	report->first = bs_steps_first(word);
+		word != 0 ? bs_solved_most(word) : bs_scankey_iterations(&r->info, aim->iterations);
+	report->quadratic = !report->gridded &&
+			    (word != 0 ? (word & BS_SOLVED_QUADRATIC) != 0 : aim->quadratic);
+	report->first = bs_solved_first(word);
 	return word != 0 ? INT64_MAX : deadline_ns;
 }
 
@@ -39,15 +39,15 @@ static void note_steps(const struct bs_recon *r, const struct frame *f, struct b
 	const uint32_t most = !report->deadline_stop ? report->allowed
 			      : report->cut > 0      ? report->cut
 						     : report->iterations;
-	const uint64_t word = BS_STEPS_MADE | (report->gridded ? BS_STEPS_GRIDDED : 0) |
-			      (report->quadratic ? BS_STEPS_QUADRATIC : 0) |
-			      (report->deadline_stop ? BS_STEPS_STOPPED : 0) |
-			      (uint64_t)(most & BS_STEPS_MOST) << 8 |
-			      (uint64_t)(report->first & BS_STEPS_MOST) << 32;
+	const uint64_t word = BS_SOLVED_MADE | (report->gridded ? BS_SOLVED_GRIDDED : 0) |
+			      (report->quadratic ? BS_SOLVED_QUADRATIC : 0) |
+			      (report->deadline_stop ? BS_SOLVED_STOPPED : 0) |
+			      (uint64_t)(most & BS_SOLVED_MOST) << 8 |
+			      (uint64_t)(report->first & BS_SOLVED_MOST) << 32;
 
 	if (r->steps != NULL && !report->again)
-		bs_steps_put(r->steps, f->number, word);
-	if (!report->again || (bs_steps_of(r->steps, f->number) & BS_STEPS_STOPPED) == 0)
+		bs_solved_put(r->steps, f->number, word);
+	if (!report->again || (bs_solved_of(r->steps, f->number) & BS_SOLVED_STOPPED) == 0)
 		return;
 	report->deadline_stop = true;
 	report->stop = BS_PROX_DEADLINE;

@@ -55,9 +55,9 @@ static int begin_engines(struct bs_recon *r, const struct frame *f, uint32_t slo
 /* Gridding stands in for the solver in a frame that begins. */
 static bool begins_gridded(const struct bs_recon *r, const struct frame *f)
 {
-	const uint64_t word = bs_steps_of(r->steps, f->number);
+	const uint64_t word = bs_solved_of(r->steps, f->number);
 
-	return word != 0 ? (word & BS_STEPS_GRIDDED) != 0 : r->aim.gridding;
+	return word != 0 ? (word & BS_SOLVED_GRIDDED) != 0 : r->aim.gridding;
 }
 
 static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,

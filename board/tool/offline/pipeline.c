@@ -8,7 +8,7 @@
 #include "core/memory/pools.h"
 #include "core/progress.h"
 #include "core/thread/clock.h"
-#include "drivers/log/steps.h"
+#include "drivers/log/solved.h"
 #include "ipc/wire/xml.h"
 
 #define GRAM ((size_t)BS_COILS_MAX * BS_COILS_MAX) /* most values of a noise readout's covariance */
@@ -94,16 +94,16 @@ static int leave_images(void *arg, struct bs_fail *why)
 int bs_pipeline_again(struct bs_pipeline *l, const char *recording, const struct bs_protocol *p,
 		      struct bs_fail *why)
 {
-	const struct bs_steps_head head = { 0, p->name };
+	const struct bs_solved_head head = { 0, p->name };
 	int damaged;
 
 	l->steps = calloc(1, sizeof(*l->steps));
 	if (l->steps == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for how far solves went");
-	damaged = bs_steps_read(l->steps, recording, &head, why);
+	damaged = bs_solved_read(l->steps, recording, &head, why);
 	return damaged <= 0 ? damaged
 			    : bs_fail(why, BS_ERR_FORMAT,
-				      "the log's file " BS_STEPS_SUFFIX " has %d damaged records: "
+				      "the log's file " BS_SOLVED_SUFFIX " has %d damaged records: "
 				      "without the file all images are made in full",
 				      damaged);
 }

@@ -40,7 +40,7 @@ static void without_prior(void)
 static void made_again(void)
 {
 	struct bs_protocol p = protocol(BS_METHOD_LS, BS_MISS_SHED, 10.0);
-	static struct bs_steps steps;
+	static struct bs_solved steps;
 	static struct small s;
 	struct bs_report first[6];
 	uint32_t alike = 0;
@@ -74,9 +74,9 @@ static void made_again(void)
 	CHECK(alike == 6, "%u of 6 made again, ten times as slowly, are as they were", alike);
 	frame(&s);
 	CHECK(!s.image.report.again && atomic_load(&steps.used) == 7, "one more is made as it can");
-	bs_steps_clear(&steps);
-	CHECK(bs_steps_of(&steps, 0) == 0 && bs_steps_of(&steps, 6) == 0 &&
-		      bs_steps_of(&steps, BS_STEPS_MAX) == 0 && bs_steps_of(NULL, 0) == 0,
+	bs_solved_clear(&steps);
+	CHECK(bs_solved_of(&steps, 0) == 0 && bs_solved_of(&steps, 6) == 0 &&
+		      bs_solved_of(&steps, BS_SOLVED_MAX) == 0 && bs_solved_of(NULL, 0) == 0,
 	      "cleared");
 	close_small(&s);
 }

@@ -1,9 +1,9 @@
-/* board/emit/steps.c - files what became of frames before their image leaves; see emit.h */
+/* board/emit/solved.c - files what became of frames before their image leaves; see emit.h */
 #include "board/emit/emit.h"
 
 #include <unistd.h>
 
-#include "drivers/log/steps.h"
+#include "drivers/log/solved.h"
 
 /* The name of a file of the scan's log; "": there is none. */
 static const char *log_of(const struct bs_shared *s, const struct bs_scan_record *scan)
@@ -21,14 +21,14 @@ static int open_file(struct emit *e, const struct bs_image_meta *m, const char *
 		     struct bs_fail *why)
 {
 	const struct bs_site *site = &e->env->site;
-	const struct bs_steps_head head = { m->session, site->protocol[m->protocol].name };
+	const struct bs_solved_head head = { m->session, site->protocol[m->protocol].name };
 
 	if (e->steps.fd >= 0)
 		(void)close(e->steps.fd);
 	e->steps.scan = m->scan;
 	e->steps.next = 0;
 	e->steps.failed = false;
-	return bs_steps_open(&e->steps.fd, site->log.dir, log, &head, why);
+	return bs_solved_open(&e->steps.fd, site->log.dir, log, &head, why);
 }
 
 void bs_emit_file_steps(struct emit *e, const struct bs_image_meta *m)
@@ -44,13 +44,13 @@ void bs_emit_file_steps(struct emit *e, const struct bs_image_meta *m)
 	if (e->steps.scan != m->scan)
 		rc = open_file(e, m, log, &why);
 	if (rc == 0 && e->steps.fd >= 0)
-		rc = bs_steps_add(e->steps.fd, &scan->steps, e->steps.next, m->image.frame[1],
-				  &why);
-	if (rc == 0 && m->image.frame[1] >= BS_STEPS_MAX)
+		rc = bs_solved_add(e->steps.fd, &scan->steps, e->steps.next, m->image.frame[1],
+				   &why);
+	if (rc == 0 && m->image.frame[1] >= BS_SOLVED_MAX)
 		rc = bs_fail(&why, BS_ERR_SIZE,
 			     "frames beyond %u have no steps: made again, their images may differ",
-			     BS_STEPS_MAX);
-	while ((bs_steps_of(&scan->steps, e->steps.next) & BS_STEPS_FILED) != 0)
+			     BS_SOLVED_MAX);
+	while ((bs_solved_of(&scan->steps, e->steps.next) & BS_SOLVED_FILED) != 0)
 		e->steps.next++;
 	if (rc != 0 && !e->steps.failed)
 		bs_emit_say(e, BS_EVENT_FAULT, rc, why.text);

@@ -1,6 +1,6 @@
-/* drivers/log/steps.c - see steps.h */
+/* drivers/log/solved.c - see steps.h */
 #define _GNU_SOURCE
-#include "drivers/log/steps.h"
+#include "drivers/log/solved.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,10 +29,10 @@ static bool name_of(char *out, size_t cap, const char *log)
 	if (strlen(name) >= BS_LOG_NAME || !bs_log_split(name, &stem, &index))
 		return false;
 	stem += (size_t)(name - log);
-	return snprintf(out, cap, "%.*s" BS_STEPS_SUFFIX, (int)stem, log) < (int)cap;
+	return snprintf(out, cap, "%.*s" BS_SOLVED_SUFFIX, (int)stem, log) < (int)cap;
 }
 
-static void put_head(unsigned char head[HEAD], const struct bs_steps_head *h)
+static void put_head(unsigned char head[HEAD], const struct bs_solved_head *h)
 {
 	memset(head, 0, HEAD);
 	memcpy(head, MAGIC, 8);
@@ -40,8 +40,8 @@ static void put_head(unsigned char head[HEAD], const struct bs_steps_head *h)
 	(void)snprintf((char *)head + 16, HEAD - 16, "%s", h->protocol);
 }
 
-int bs_steps_open(int *fd, const char *dir, const char *log, const struct bs_steps_head *head,
-		  struct bs_fail *why)
+int bs_solved_open(int *fd, const char *dir, const char *log, const struct bs_solved_head *head,
+		   struct bs_fail *why)
 {
 	char path[BS_LOG_DIR + BS_LOG_NAME + 8];
 	char name[BS_LOG_NAME + 8];
@@ -63,53 +63,53 @@ int bs_steps_open(int *fd, const char *dir, const char *log, const struct bs_ste
 
 static bool due(uint64_t word)
 {
-	return (word & (BS_STEPS_MADE | BS_STEPS_FILED)) == BS_STEPS_MADE;
+	return (word & (BS_SOLVED_MADE | BS_SOLVED_FILED)) == BS_SOLVED_MADE;
 }
 
-int bs_steps_add(int fd, struct bs_steps *s, uint64_t first, uint64_t last, struct bs_fail *why)
+int bs_solved_add(int fd, struct bs_solved *s, uint64_t first, uint64_t last, struct bs_fail *why)
 {
 	unsigned char bytes[AT_ONCE * RECORD];
 
-	for (uint64_t frame = first; frame <= last && frame < BS_STEPS_MAX;) {
+	for (uint64_t frame = first; frame <= last && frame < BS_SOLVED_MAX;) {
 		uint64_t from = frame;
 		size_t n = 0;
 
-		for (; frame <= last && frame < BS_STEPS_MAX && n < AT_ONCE; frame++) {
-			const uint64_t word = bs_steps_of(s, frame);
+		for (; frame <= last && frame < BS_SOLVED_MAX && n < AT_ONCE; frame++) {
+			const uint64_t word = bs_solved_of(s, frame);
 			unsigned char *to = bytes + n * RECORD;
 
 			if (!due(word))
 				continue;
 			bs_put_le(to + 4, frame, 4);
-			bs_put_le(to + 8, word | BS_STEPS_FILED, 8);
+			bs_put_le(to + 8, word | BS_SOLVED_FILED, 8);
 			bs_put_le(to, bs_crc32c(0, to + 4, RECORD - 4), 4);
 			n++;
 		}
 		if (n > 0 && write(fd, bytes, n * RECORD) != (ssize_t)(n * RECORD))
-			return bs_fail(why, BS_ERR_IO, "a file " BS_STEPS_SUFFIX ": %s",
+			return bs_fail(why, BS_ERR_IO, "a file " BS_SOLVED_SUFFIX ": %s",
 				       strerror(errno));
 		for (; from < frame; from++)
-			if (due(bs_steps_of(s, from)))
-				atomic_fetch_or(&s->word[from], BS_STEPS_FILED);
+			if (due(bs_solved_of(s, from)))
+				atomic_fetch_or(&s->word[from], BS_SOLVED_FILED);
 	}
 	return 0;
 }
 
 /* Reads a block of records; returns the number of those that are damaged. */
-static int take_records(struct bs_steps *s, const unsigned char *bytes, size_t n)
+static int take_records(struct bs_solved *s, const unsigned char *bytes, size_t n)
 {
 	int damaged = 0;
 
 	for (; n > 0; n--, bytes += RECORD)
 		if (bs_get_le(bytes, 4) == bs_crc32c(0, bytes + 4, RECORD - 4))
-			bs_steps_put(s, bs_get_le(bytes + 4, 4), bs_get_le(bytes + 8, 8));
+			bs_solved_put(s, bs_get_le(bytes + 4, 4), bs_get_le(bytes + 8, 8));
 		else
 			damaged++;
 	return damaged;
 }
 
-int bs_steps_read(struct bs_steps *s, const char *log, const struct bs_steps_head *head,
-		  struct bs_fail *why)
+int bs_solved_read(struct bs_solved *s, const char *log, const struct bs_solved_head *head,
+		   struct bs_fail *why)
 {
 	char path[BS_LOG_DIR + BS_LOG_NAME + 8];
 	unsigned char bytes[AT_ONCE * RECORD];
@@ -137,7 +137,7 @@ int bs_steps_read(struct bs_steps *s, const char *log, const struct bs_steps_hea
 	return damaged;
 }
 
-void bs_steps_remove(int dir, const char *log)
+void bs_solved_remove(int dir, const char *log)
 {
 	char name[BS_LOG_NAME + 8];
 

@@ -1,5 +1,5 @@
 /*
- * test/unit/drivers/log/test_steps.c - the file of what became of frames: whole, torn, damaged, of
+ * test/unit/drivers/log/test_solved.c - the file of what became of frames: whole, torn, damaged, of
  * another scan; it goes with its log
  */
 #define _GNU_SOURCE
@@ -9,28 +9,28 @@
 #include <unistd.h>
 
 #include "drivers/log/folder.h"
-#include "drivers/log/steps.h"
+#include "drivers/log/solved.h"
 #include "test/support/check.h"
 
 #define LOG    "20261122T211002.123456-0123456789abcdef-00000.bslog"
 #define FILE_  "20261122T211002.123456-0123456789abcdef.steps"
 #define FRAMES 600u
 
-static const struct bs_steps_head head = { 7, "radial" };
-static struct bs_steps s, t;
+static const struct bs_solved_head head = { 7, "radial" };
+static struct bs_solved s, t;
 static char dir[64], log_path[160], path[160];
 static struct bs_fail why;
 
 static uint64_t word_of(uint32_t frame)
 {
-	return BS_STEPS_MADE | (frame % 3 == 0 ? BS_STEPS_STOPPED : 0) | (uint64_t)frame << 8 |
+	return BS_SOLVED_MADE | (frame % 3 == 0 ? BS_SOLVED_STOPPED : 0) | (uint64_t)frame << 8 |
 	       (uint64_t)(frame % 5) << 32;
 }
 
-static int read_all(const struct bs_steps_head *h)
+static int read_all(const struct bs_solved_head *h)
 {
-	bs_steps_clear(&t);
-	return bs_steps_read(&t, log_path, h, &why);
+	bs_solved_clear(&t);
+	return bs_solved_read(&t, log_path, h, &why);
 }
 
 static uint32_t read_well(void)
@@ -38,7 +38,7 @@ static uint32_t read_well(void)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < FRAMES; i++)
-		n += bs_steps_of(&t, i) == (word_of(i) | BS_STEPS_FILED);
+		n += bs_solved_of(&t, i) == (word_of(i) | BS_SOLVED_FILED);
 	return n;
 }
 
@@ -50,23 +50,23 @@ static void whole(void)
 
 	for (uint32_t i = 0; i < FRAMES; i++)
 		if (i % 7 != 6)
-			bs_steps_put(&s, i, word_of(i));
-	CHECK(bs_steps_open(&fd, dir, LOG, &head, &why) == 0 &&
-		      bs_steps_add(fd, &s, 0, FRAMES - 1, &why) == 0,
+			bs_solved_put(&s, i, word_of(i));
+	CHECK(bs_solved_open(&fd, dir, LOG, &head, &why) == 0 &&
+		      bs_solved_add(fd, &s, 0, FRAMES - 1, &why) == 0,
 	      "what is made is filed: %s", why.text);
 	for (uint32_t i = 6; i < FRAMES; i += 7)
-		bs_steps_put(&s, i, word_of(i));
-	CHECK(bs_steps_add(fd, &s, 0, FRAMES + 9, &why) == 0 &&
-		      bs_steps_add(fd, &s, 0, UINT64_MAX, &why) == 0,
+		bs_solved_put(&s, i, word_of(i));
+	CHECK(bs_solved_add(fd, &s, 0, FRAMES + 9, &why) == 0 &&
+		      bs_solved_add(fd, &s, 0, UINT64_MAX, &why) == 0,
 	      "and what is made later");
 	(void)close(fd);
 	CHECK(stat(path, &st) == 0 && st.st_size == 80 + 16 * FRAMES && (st.st_mode & 0777) == 0640,
 	      "each once, %lld bytes", (long long)st.st_size);
 	CHECK(read_all(&head) == 0 && read_well() == FRAMES, "%u frames read", read_well());
-	CHECK(read_all(&(struct bs_steps_head){ 0, "radial" }) == 0 && read_well() == FRAMES,
+	CHECK(read_all(&(struct bs_solved_head){ 0, "radial" }) == 0 && read_well() == FRAMES,
 	      "of any session");
-	CHECK(read_all(&(struct bs_steps_head){ 8, "radial" }) == 0 && atomic_load(&t.used) == 0 &&
-		      read_all(&(struct bs_steps_head){ 7, "radia" }) == 0 &&
+	CHECK(read_all(&(struct bs_solved_head){ 8, "radial" }) == 0 && atomic_load(&t.used) == 0 &&
+		      read_all(&(struct bs_solved_head){ 7, "radia" }) == 0 &&
 		      atomic_load(&t.used) == 0,
 	      "nothing of another session, nor another protocol");
 }
@@ -86,7 +86,7 @@ static void damaged(void)
 	(void)close(fd);
 	(void)unlink(path);
 	CHECK(read_all(&head) == 0 && atomic_load(&t.used) == 0, "no file: a log as of old");
-	CHECK(bs_steps_open(&fd, dir, "x.cfl", &head, &why) == BS_ERR_STATE, "%s", why.text);
+	CHECK(bs_solved_open(&fd, dir, "x.cfl", &head, &why) == BS_ERR_STATE, "%s", why.text);
 }
 
 static void pruned(void)
@@ -96,7 +96,7 @@ static void pruned(void)
 	int fd = open(log_path, O_WRONLY | O_CREAT, 0640);
 
 	(void)close(fd);
-	CHECK(bs_steps_open(&fd, dir, LOG, &head, &why) == 0 && access(path, F_OK) == 0, "a file");
+	CHECK(bs_solved_open(&fd, dir, LOG, &head, &why) == 0 && access(path, F_OK) == 0, "a file");
 	(void)close(fd);
 	CHECK(bs_log_folder_prune(dir, &limits, &done, &why) == 0 && done.logs == 1 &&
 		      access(path, F_OK) != 0,
