@@ -395,7 +395,8 @@ $(B)/board/web/page.o $(O)/board/web/page.o: $(wildcard board/web/page.*s board/
 define simd_rule
 $(O)/%_simd.$(1).o: %_simd.c Makefile
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS) $$(FAST) -ffp-contract=fast $$(ISA_$(1)) -DBS_ISA=$(1) -c -o $$@ $$<
+	$$(CC) $$(CFLAGS) $$(FAST) -ffp-contract=fast -fno-math-errno $$(ISA_$(1)) -DBS_ISA=$(1) \
+		-c -o $$@ $$<
 endef
 $(foreach i,$(ISAS),$(eval $(call simd_rule,$(i))))
 

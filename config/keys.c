@@ -548,7 +548,7 @@ P("budget.image_ms", BS_KEY_NUMBER, "ms", "0.0", 0, 3600000, NULL, image_ms,
   "latency budget, from the last readout received to the image handed on; 0: none declared"),
 P("budget.on_miss", BS_KEY_WORD, "", "\"flag\"", 0, 0, bs_miss_words, on_miss,
   "what a late image brings; flag: it is marked; shed: less is done for the next ones (fewer "
-  "iterations, then gridding); stop: the scan ends, once the image has left"),
+  "iterations, then no prior, then gridding); stop: the scan ends, once the image has left"),
 P("budget.admission", BS_KEY_WORD, "", "\"measure\"", 0, 0, admissions, admission,
   "measure: arming times every stage, and a budget or a scan that cannot be kept up with is "
   "refused; trust: not"),

@@ -110,6 +110,11 @@ struct bs_report {
 	uint32_t allowed; /* in: most iterations of the solve; 0: the protocol's number */
 	/* in: the image is made by the gridding that replaces a solve (core/frame/recon.h) */
 	bool gridded;
+	/* in: the solver leaves the prior out (core/latency/budget.h) */
+	bool quadratic;
+	bool again; /* in: the image was made before, and is made as then (core/frame/solved.h) */
+	/* in and out: most iterations of the solve that W is aligned by; 0: the protocol's */
+	uint32_t first;
 	uint32_t unknown; /* in: axes that partial Fourier leaves as zeros (core/frame/center.h) */
 	bool falling;     /* in: the frame's lines along y came in falling order */
 	struct bs_flow flow; /* in: what the image is for output velocity */
@@ -120,6 +125,11 @@ struct bs_report {
 	 */
 	uint64_t order;
 	uint32_t iterations; /* iterations made; 0 for direct methods */
+	/*
+	 * of several solves the first alone has a deadline: iterations after which that stopped it,
+	 * and which the others make; 0: it did not
+	 */
+	uint32_t cut;
 	/* relative residual after the iterations that were made; 0 with a prior */
 	double residual;
 	double prior_lambda;      /* the prior's weight, in the image's unit */
@@ -155,6 +165,14 @@ struct bs_report {
 static inline uint32_t bs_report_most(const struct bs_report *r, uint32_t iterations)
 {
 	return r->allowed > 0 && r->allowed < iterations ? r->allowed : iterations;
+}
+
+/* When the i-th of an image's solves ends at the latest, and its most iterations. */
+static inline int64_t bs_report_until(const struct bs_report *r, uint32_t i, int64_t deadline_ns,
+				      uint32_t *iterations)
+{
+	*iterations = i > 0 && r->cut > 0 ? r->cut : bs_report_most(r, *iterations);
+	return i > 0 ? INT64_MAX : deadline_ns;
 }
 
 /*

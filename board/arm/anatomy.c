@@ -130,16 +130,17 @@ static void order_of(struct order *o, const struct bs_protocol *p, struct bs_stu
 	}
 }
 
-void bs_anatomy_ahead(struct bs_anatomy *a, struct bs_study *study, uint32_t slot)
+bool bs_anatomy_ahead(struct bs_anatomy *a, struct bs_study *study, uint32_t slot)
 {
 	const float *fov_mm = a->p->fov_mm;
 	struct order o;
 
 	if (!(fov_mm[0] > 0.0f && fov_mm[1] > 0.0f && fov_mm[2] > 0.0f) ||
 	    strcmp(study->kept[BS_KEPT_IMAGE][slot].protocol, a->p->w.protocol) != 0)
-		return;
+		return false;
 	order_of(&o, a->p, study, slot, fov_mm);
 	ask(a, &o);
+	return true;
 }
 
 void bs_anatomy_scan(struct bs_anatomy *a, struct bs_study *study, const struct bs_scan_study *scan,

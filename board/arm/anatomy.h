@@ -24,7 +24,8 @@ int bs_anatomy_open(struct bs_anatomy **out, const struct bs_protocol *p, struct
 void bs_anatomy_close(struct bs_anatomy *a);
 struct bs_live *bs_anatomy_live(struct bs_anatomy *a);
 
-void bs_anatomy_ahead(struct bs_anatomy *a, struct bs_study *study, uint32_t slot);
+/* True: the image is of the protocol that W is made of, and W is asked for. */
+bool bs_anatomy_ahead(struct bs_anatomy *a, struct bs_study *study, uint32_t slot);
 void bs_anatomy_scan(struct bs_anatomy *a, struct bs_study *study, const struct bs_scan_study *scan,
 		     const struct bs_scan_info *info);
 /* Call with each readout of the image; all but a scan's first are passed by. */

@@ -7,6 +7,7 @@
  * images.c  has a second thread, which answers takers that ask for the image after a number
  * steps.c   of the first thread: an image passes its protocol's step before its message is made
  * taker.c   a thread for each taker: gives it image after image, from slots or from the store
+ * solved.c  what became of frames, for who makes their images again
  * front.c   how far each taker has come, which images it did not get, which slots are free
  * flight.c  the images that may still be on the way to the PUSH archive
  * Each file calls only those below it, and all of them emit.c.
@@ -61,10 +62,21 @@ struct emit {
 	/* time since which a scan's end waits for takers; 0: none waits */
 	int64_t end_ns;
 	struct bs_fail unwritten; /* why the scan's first refused image was refused */
+	struct {
+		int fd;
+		bool failed;
+		uint64_t scan, next; /* frames before next are filed */
+	} steps;                     /* file of the scan's steps (drivers/log/solved.h) */
 };
 
 /* Prepares emit. Call once, before everything else. */
 void bs_emit_init(struct emit *e, struct bs_worker_env *env);
+
+/*
+ * Files the steps of an image that is about to leave, and of those before it, where logs are kept.
+ * First thread.
+ */
+void bs_emit_file_steps(struct emit *e, const struct bs_image_meta *m);
 
 /* Any thread may call the rest. say: reports an event; fault: and counts it as a sink's fault. */
 void bs_emit_say(struct emit *e, enum bs_event_number number, int code, const char *text);

@@ -109,7 +109,8 @@ static void judge(struct emit *e, const struct bs_image_meta *m, const struct bs
 				    : m->image.report.deadline_stop ? BS_RESULT_TIGHT
 								    : BS_RESULT_MET,
 				    m->handed_ns - m->made_ns));
-	atomic_store(&b->results, n + 1);
+	if (!m->image.report.again) /* how long ago its readouts came says nothing of the ladder */
+		atomic_store(&b->results, n + 1);
 	if (missed)
 		count_miss(e, m, m->handed_ns);
 	if (missed && current) {
@@ -147,6 +148,8 @@ static void take_image(struct emit *e, uint32_t slot)
 	atomic_store(&r->hand_at, atomic_load(&shm->s->images.ready));
 	/* the image is noted as in hand: one whose message ends emit too often is given up */
 	atomic_store(&r->hand, slot + UINT64_C(1));
+	if (shm->log != NULL)
+		bs_emit_file_steps(e, m);
 	if (p->step.at > 0 && !m->image.preview)
 		bs_steps_run(e, slot);
 	if (bs_emit_blamed(e, r, &why) || make_message(e, slot, taken) != 0) {

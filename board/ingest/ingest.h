@@ -438,6 +438,8 @@ void bs_ingest_log_note(struct ingest *in);
 const char *bs_ingest_log_lacks(const struct ingest *in, const struct bs_ingest_scan *scan);
 /* Returns the name of the scan's log; "": there is none. */
 const char *bs_ingest_log_name(const struct ingest *in, const struct bs_ingest_scan *scan);
+/* Reads what became of the newest scan's frames, where an earlier service has made images of it. */
+void bs_ingest_log_steps(struct ingest *in);
 /* Opens a log for reading. settled: brings it to the disk first, so that ACK may say durable. */
 int bs_ingest_log_read(const struct ingest *in, const char *log, struct bs_log_reader **r,
 		       bool settled, struct bs_fail *why);

@@ -11,6 +11,7 @@
 #include "core/thread/clock.h"
 #include "drivers/log/finish.h"
 #include "drivers/log/reader.h"
+#include "drivers/log/solved.h"
 
 static void enter(void *arg)
 {
@@ -63,6 +64,7 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 					     .leave = bs_rt_leave,
 					     .wake = wake,
 					     .make = bs_folder_make,
+					     .study = shm->study,
 					     .beat = beat,
 					     .arg = in },
 		why);
@@ -173,6 +175,25 @@ const char *bs_ingest_log_name(const struct ingest *in, const struct bs_ingest_s
 	if (is_reopened(in, scan))
 		return bs_ingest_reopened(in)->log;
 	return is_noted(scan) ? scan->record->log.name : in->env->shm.s->log.name;
+}
+
+void bs_ingest_log_steps(struct ingest *in)
+{
+	char path[sizeof(in->env->site.log.dir) + BS_LOG_NAME + 2];
+	const struct bs_solved_head head = { in->now.session, in->now.p->name };
+	struct bs_fail why = { 0, "" };
+	int damaged;
+
+	if (!bs_ingest_log_apart(in, &in->now))
+		return;
+	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir,
+		       bs_ingest_reopened(in)->log);
+	damaged = bs_solved_read(&in->now.record->steps, path, &head, &why);
+	if (damaged != 0)
+		bs_worker_tell(in->env, BS_EVENT_FAULT, BS_ERR_IO, in->now.id,
+			       "how far solves went is not known of all images, which may come out "
+			       "otherwise: %d records are damaged; %s",
+			       damaged, why.text);
 }
 
 int bs_ingest_log_read(const struct ingest *in, const char *log, struct bs_log_reader **r,

@@ -49,6 +49,7 @@ struct bs_keeper_options {
 	void (*wake)(void *arg);  /* called when look may have something new */
 	/* makes a folder of logs that somebody removed; NULL: the folder is not made again */
 	int (*make)(const char *dir, mode_t mode, struct bs_fail *why);
+	struct bs_study *study;  /* for the stock; or NULL */
 	void (*beat)(void *arg); /* call of the thread in each loop iteration; NULL: none */
 	void *arg;
 };

@@ -20,6 +20,7 @@ static int prune(const struct bs_stock_options *o, struct bs_fail *why)
 	if (limits.most_bytes == 0 && limits.oldest_ns == 0)
 		return 0;
 	limits.segment_bytes = o->segment_bytes;
+	bs_kept_prune(o->dir, limits.oldest_ns);
 	rc = bs_log_folder_prune(o->dir, &limits, &done, why);
 	if (done.logs > 0)
 		bs_log(BS_LOG_INFO, "%u logs of %.1f MB are removed", done.logs,
@@ -107,6 +108,7 @@ static void seal_older(const struct bs_stock_options *o)
 static void *run_stock(void *arg)
 {
 	struct bs_stock *s = arg;
+	struct bs_kept_filed filed = { { 0 } };
 	bool said = false;
 
 	if (s->o.enter != NULL)
@@ -115,9 +117,11 @@ static void *run_stock(void *arg)
 		seal_older(&s->o);
 	while (!atomic_load(&s->stop)) {
 		struct bs_fail why;
+		/* before a scan's images are noted as made: else they are made once more */
+		int rc = s->o.study != NULL ? bs_kept_write(&filed, s->o.dir, s->o.study, &why) : 0;
 
 		do_asked(s);
-		int rc = prune(&s->o, &why);
+		rc = rc == 0 ? prune(&s->o, &why) : rc;
 
 		for (unsigned i = 0; rc == 0 && i < BS_STOCK_SPARES; i++)
 			rc = bs_log_spare_fill(s->o.dir, i, s->o.segment_bytes, &why);

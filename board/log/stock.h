@@ -1,6 +1,6 @@
 /*
- * board/log/stock.h - keeps a stock of spare segments in the folder of logs, removes old logs, and
- * seals those that were left open, in a thread of its own
+ * board/log/stock.h - keeps a stock of spare segments in the folder of logs, removes old logs,
+ * seals those that were left open, and files what a study keeps over a restart, in its own thread
  *
  * The thread works when it starts and at each wake, which comes when a log has taken a segment or a
  * scan is over. An error is reported once (core/log.h). A log that finds no spare segment makes its
@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/err.h"
+#include "drivers/log/kept.h"
 #include "drivers/log/name.h"
 
 #define BS_STOCK_SPARES 2u /* most spare segments in the folder */
@@ -29,6 +31,7 @@ struct bs_stock_options {
 	void (*enter)(void); /* first call that the thread makes; NULL: none */
 	/* signs what it seals; it must outlive the stock; NULL: nothing is signed */
 	const struct bs_signer *signer;
+	struct bs_study *study; /* images of it are kept in files (drivers/log/kept.h); or NULL */
 	bool seals; /* at start, open logs except the newest are sealed (drivers/log/finish.h) */
 };
 

@@ -221,6 +221,25 @@ static void note_gpus(struct bs_worker_env *env)
 #endif
 }
 
+/* Has W made of the newest image that the study keeps for each protocol. */
+static void make_ahead(struct recon_worker *w)
+{
+	struct bs_study *study = w->env->shm.study;
+
+	for (uint32_t i = 0; study != NULL && i < w->env->site.protocols; i++) {
+		const bool takes = w->armed[i] != NULL && w->armed[i]->anatomy != NULL;
+		uint64_t newest = 0;
+
+		for (uint32_t slot = 0; takes && slot < study->slots[BS_KEPT_IMAGE]; slot++) {
+			const struct bs_kept *k = &study->kept[BS_KEPT_IMAGE][slot];
+
+			if (atomic_load(&k->number) > newest &&
+			    bs_anatomy_ahead(w->armed[i]->anatomy, study, slot))
+				newest = atomic_load(&k->number);
+		}
+	}
+}
+
 int bs_recon_worker_arm(struct recon_worker *w)
 {
 	static struct bs_memplan plan;
@@ -256,6 +275,7 @@ int bs_recon_worker_arm(struct recon_worker *w)
 		rc = w->armed[i] != NULL ? 0 : rc;
 		bs_worker_beat(w->env);
 	}
+	make_ahead(w);
 	note_gpus(w->env);
 	return rc;
 }
@@ -280,5 +300,5 @@ void bs_recon_worker_leave(struct recon_worker *w, const struct bs_recon_image *
 	for (uint32_t i = 0; slot != BS_SCAN_TAKES_NONE && i < w->env->site.protocols; i++)
 		if (w->armed[i] != NULL && w->armed[i] != w->current &&
 		    w->armed[i]->anatomy != NULL)
-			bs_anatomy_ahead(w->armed[i]->anatomy, study, slot);
+			(void)bs_anatomy_ahead(w->armed[i]->anatomy, study, slot);
 }

@@ -79,7 +79,7 @@ static void step_ladder(struct recon_worker *w, enum bs_rung before)
 	struct bs_budget_record *r = &w->env->shm.s->budget[w->protocol];
 	struct bs_budget *b = &w->budget[w->protocol];
 
-	bs_count(b->rung > before ? &r->down[b->rung] : &r->up[b->rung], 1);
+	bs_count(bs_rung_below(b->rung, before) ? &r->down[b->rung] : &r->up[b->rung], 1);
 	atomic_store(&r->rung, (uint32_t)b->rung);
 	bs_worker_say(w->env, BS_EVENT_RUNG, 0, (const uint64_t[3]){ w->scan, before, b->rung },
 		      w->current->protocol->name);
@@ -144,9 +144,11 @@ static void describe(struct recon_worker *w, struct bs_image_meta *m, int64_t to
 		w->made.previews++;
 		return;
 	}
-	if (bs_budget_sheds(a->protocol) &&
-	    bs_budget_made(&w->budget[w->protocol], &m->image.report, m->from_ns, m->made_ns,
-			   &m->rung))
+	if (m->image.report.again)
+		m->rung = bs_rung_again(&m->image.report, m->image.iterations);
+	else if (bs_budget_sheds(a->protocol) &&
+		 bs_budget_made(&w->budget[w->protocol], &m->image.report, m->from_ns, m->made_ns,
+				&m->rung))
 		step_ladder(w, before);
 	bs_count(&w->env->shm.s->budget[w->protocol].images[m->rung], 1);
 	w->made.image = m->image.number;
@@ -347,6 +349,7 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 	aim(w);
 	bs_armed_scan(w->current, &scan->info, &scan->noise.noise);
 	restore(w);
+	bs_recon_steps(w->current->recon, &scan->steps);
 	if (bs_armed_take(w->current, w->env->shm.study, &scan->study, &scan->info, &why) != 0) {
 		bs_worker_say(w->env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		scan_fault(w, &why);

@@ -25,6 +25,7 @@
 #include "board/service/watch.h"
 #include "core/thread/clock.h"
 #include "core/log.h"
+#include "drivers/log/kept.h"
 #include "drivers/file/tables.h"
 
 #define MS       INT64_C(1000000)
@@ -307,6 +308,20 @@ static void say_fault(void *arg, const char *line)
 	bs_log(BS_LOG_ERROR, "%s", line);
 }
 
+/* Reads the images that the service before this one kept of its studies. */
+static void read_kept(struct supervisor *v, const struct bs_site *site)
+{
+	struct bs_fail why;
+	uint32_t count;
+
+	if (v->shm.study == NULL || !bs_site_logs(site))
+		return;
+	if (bs_kept_read(v->shm.study, site->log.dir, &count, &why) != 0)
+		bs_log(BS_LOG_WARN, "an image of an earlier scan is lost: %s", why.text);
+	if (count > 0)
+		bs_log(BS_LOG_INFO, "%u images of earlier scans are kept for ls.w", count);
+}
+
 /* Makes the shared memory, with the trajectories that ingest checks each readout against. */
 static int make_memory(struct supervisor *v, const struct bs_site *site, struct bs_fail *why)
 {
@@ -339,6 +354,7 @@ static int make_memory(struct supervisor *v, const struct bs_site *site, struct 
 		       "the shared memory (%zu bytes) could not be locked: %s; raise "
 		       "LimitMEMLOCK (ulimit -l) where swapping is possible",
 		       v->shm.bytes, strerror(errno));
+	read_kept(v, site);
 	return raise_fds(&v->shm, why);
 }
 

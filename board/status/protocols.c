@@ -39,7 +39,8 @@ static const struct bs_row estimate_rows[] = {
 };
 
 static const struct bs_row rung_rows[] = {
-	{ "name", "`full`, `fewer`, `gridding` or `late`.", PLACE(bs_rung_name), .label = "rung" },
+	{ "name", "`full`, `fewer`, `quadratic`, `gridding` or `late`.", PLACE(bs_rung_name),
+	  .label = "rung" },
 	{ "images", "Images made on each rung of the ladder.", EACH_OF(budget, images), COUNTER },
 	{ "steps_down", "Steps taken onto it from above.", EACH_OF(budget, down) },
 	{ "steps_up", "Steps taken onto it from below.", EACH_OF(budget, up) },
@@ -81,7 +82,7 @@ static const struct bs_row budget_rows[] = {
 	{ "missed", "Of these, those that missed it.", EACH(budget, missed), COUNTER },
 	{ "scans_stopped", "Scans that a late image ended.", EACH(budget, stopped), COUNTER,
 	  .pass = 1 },
-	{ "rung", "Where the ladder stands: 0 full, 1 fewer iterations, 2 gridding, 3 late.",
+	{ "rung", "Where the ladder stands: 0 full, 1 fewer, 4 quadratic, 2 gridding, 3 late.",
 	  EACH(budget, rung), .word = bs_rung_name, GAUGE, .pass = 1 },
 	{ "rungs", "Those of the ladder of on_miss `shed`.", .most = BS_RUNGS, .rows = rung_rows,
 	  .prefix = "rung_", .pass = 3 },

@@ -41,26 +41,17 @@ static void rule_frames(const struct bs_reading *r, const struct bs_scope *s,
 		      p->readouts / p->frame_step);
 }
 
-/*
- * An image that is made again starts from the one before it, made again, too: as many iterations
- * must have been made then.
- */
 static void rule_last(const struct bs_reading *r, const struct bs_scope *s,
 		      const struct bs_protocol *p)
 {
 	const bool damps = p->prior.damp > 0.0;
 	const char *key = damps ? "solve.damp" : "solve.start";
 
-	if (!sound(s, "method", "solve.start", "solve.damp", "solve.prior", "budget.on_miss",
-		   NULL) ||
+	if (!sound(s, "method", "solve.start", "solve.damp", "solve.prior", NULL) ||
 	    (!damps && p->prior.start != BS_START_LAST))
 		return;
 	if (!p->plan.follows)
 		fault(r, s, key, "has no effect without a solver");
-	else if (p->on_miss != BS_MISS_FLAG)
-		fault(r, s, key,
-		      "needs budget.on_miss flag: an image made again would start from one "
-		      "with other iterations");
 	else if (damps && along_frames(p->prior.kind))
 		fault(r, s, key, "not along frames, which hold each other");
 	else if (p->plan.maps == BS_PLAN_MAPS_SCAN && p->maps_every > 0)

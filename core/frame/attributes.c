@@ -161,7 +161,7 @@ static enum quality quality_of(const struct bs_protocol *p, const struct bs_reco
 		return PARTIAL;
 	if (bs_budget_missed(p, &image->report, timing->latency_ns))
 		return LATE;
-	if (image->report.deadline_stop || image->report.gridded)
+	if (image->report.deadline_stop || image->report.gridded || image->report.quadratic)
 		return DEGRADED;
 	/* A solver that reached its tolerance before it was cut short lacks nothing. */
 	if (timing->step != NULL && p->step.late == BS_ON_LATE_MARK &&
@@ -296,7 +296,7 @@ static void put_prior(struct bs_text *t, const struct bs_protocol *p,
 		put_text(t, "boreside_start", "last");
 	if (p->prior.damp > 0.0)
 		bs_text_pair(t, "boreside_damp", "%.9g", p->prior.damp);
-	if (p->prior.kind == BS_PRIOR_NONE) {
+	if (p->prior.kind == BS_PRIOR_NONE || report->quadratic) {
 		bs_text_pair(t, "boreside_residual", "%.6e", report->residual);
 		return;
 	}

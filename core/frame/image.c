@@ -457,6 +457,7 @@ void bs_frame_describe(const struct bs_recon *r, uint32_t slot, struct bs_recon_
 	image->report.apart.step = r->lines.step[0];
 	memcpy(image->report.apart.cycles, r->apart.cycles, sizeof(r->apart.cycles));
 	fill_head(r, f, image);
+	image->frame[0] = image->frame[1] = f->number;
 	image->kinds = r->kinds;
 	image->prepared = r->prepared;
 	say_held(r, slot, image);

@@ -40,6 +40,7 @@ struct frame {
 	uint32_t strongest; /* row of the strongest line; only where partial Fourier is completed */
 	float energy;       /* energy of the strongest line */
 	const struct seat *seat; /* the engine that the frame began with */
+	uint64_t number;         /* of the scan's frames, from 0, in the order of their begin */
 	struct bs_mrd_acq first, last;
 	uint32_t began, ended; /* numbers of the first and the last line of its group */
 	int64_t last_ns;
@@ -110,6 +111,7 @@ struct bs_recon {
 	uint64_t passed;              /* number of the last image that was handed on before */
 	const struct bs_share *share; /* images that this process makes; NULL: all */
 	uint64_t begun;               /* number of frames that have begun */
+	struct bs_solved *steps;      /* what became of frames; NULL: time decides nothing */
 	/* pops volumes (bs_volume_pop); NULL: frames leave */
 	int (*pop)(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
 		   struct bs_fail *why);
@@ -204,7 +206,13 @@ void bs_recon_see(struct bs_recon *r, const struct bs_mrd_acq *head, const float
 void bs_frame_say_left(struct bs_recon_image *image);
 
 /*
- * In recon.c. make makes the image of a frame that is over and has left its place; it returns 1.
+ * In recon.c. Makes, at a frame's end, the mean of the readouts that came of each row that lacks
+ * averages.
+ */
+int bs_frame_rest(struct bs_recon *r, uint32_t slot);
+
+/*
+ * In make.c. make makes the image of a frame that is over and has left its place; it returns 1.
  * pass makes only what that image leaves for later frames, and describes it; it returns 0. Both
  * return the engine's error where it has one.
  */

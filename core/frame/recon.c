@@ -39,7 +39,7 @@ static void share_out(struct bs_recon *r, struct frame *f)
 	if (s == NULL || r->groups > 0 || r->volumes.places > 0)
 		return;
 	f->passed =
-		r->begun++ % s->parts != s->part || (is_next(r) && bs_share_made(s, r->images + 1));
+		f->number % s->parts != s->part || (is_next(r) && bs_share_made(s, r->images + 1));
 	f->absent = f->passed && r->alone;
 }
 
@@ -52,6 +52,14 @@ static int begin_engines(struct bs_recon *r, const struct frame *f, uint32_t slo
 	return rc;
 }
 
+/* Gridding stands in for the solver in a frame that begins. */
+static bool begins_gridded(const struct bs_recon *r, const struct frame *f)
+{
+	const uint64_t word = bs_solved_of(r->steps, f->number);
+
+	return word != 0 ? (word & BS_SOLVED_GRIDDED) != 0 : r->aim.gridding;
+}
+
 static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		       uint32_t row)
 {
@@ -59,7 +67,8 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	struct frame *f = &r->frame[slot];
 	int rc;
 
-	f->seat = &r->seat[r->aim.gridding && r->seat[1].engine != NULL];
+	f->number = r->begun++;
+	f->seat = &r->seat[begins_gridded(r, f) && r->seat[1].engine != NULL];
 	share_out(r, f);
 	rc = f->absent ? 0 : begin_engines(r, f, slot);
 	if (rc != 0)
@@ -240,8 +249,7 @@ static int add_mean(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *
 	return add_row(r, slot, &h, mean->row, mean->data, mean->count);
 }
 
-/* Makes, at a frame's end, the mean of the readouts that came of each row that lacks averages. */
-static int add_rest(struct bs_recon *r, uint32_t slot)
+int bs_frame_rest(struct bs_recon *r, uint32_t slot)
 {
 	struct bs_mean mean;
 	int rc = 0;
@@ -480,119 +488,4 @@ void bs_recon_close(struct bs_recon *r)
 void bs_recon_lost(struct bs_recon *r)
 {
 	r->opens.lost = true;
-}
-
-/* ---- images ---- */
-
-static int not_made(const struct bs_recon *r, const struct bs_recon_image *image, int rc,
-		    struct bs_fail *why)
-{
-	return bs_fail(why, rc, "engine %s failed to make %s %llu%s%s", bs_recon_engine(r, image),
-		       image->preview ? "preview" : "image", (unsigned long long)image->number,
-		       image->report.why.code != 0 ? ": " : "", image->report.why.text);
-}
-
-int bs_frame_pass(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image,
-		  struct bs_fail *why)
-{
-	struct frame *f = &r->frame[slot];
-	struct bs_report *report = &image->report;
-	int rc = add_rest(r, slot);
-
-	memset(report, 0, sizeof(*report));
-	report->gridded = f->seat == &r->seat[1];
-	image->number = ++r->images;
-	image->preview = false;
-	bs_frame_describe(r, slot, image);
-	/* images that later ones need are made with the same iterations as before */
-	report->allowed = report->flow.keep > 0 || r->p->plan.follows
-				  ? bs_scankey_iterations(&r->info, 0)
-				  : 1;
-	if (rc == 0 && r->groups > 0)
-		rc = bs_window_image(r, slot, NULL, INT64_MAX, report);
-	else if (rc == 0 && !f->absent)
-		rc = f->seat->engine->image(f->seat->self, slot, NULL, INT64_MAX,
-					    report->flow.keep > 0 ? image->pixels : NULL, report);
-	if (rc != 0)
-		return not_made(r, image, rc, why);
-	if (r->flows.places > 0)
-		bs_flows_made(&r->flows, &f->first.idx, image);
-	(void)bs_recon_take_calibration(r, slot);
-	if (r->bands.on && r->volumes.places == 0)
-		bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
-	f->imaged = f->imaged || !report->gridded;
-	return 0;
-}
-
-int bs_frame_make(struct bs_recon *r, uint32_t slot, struct bs_recon_image *image, bool preview,
-		  int64_t deadline_ns, struct bs_fail *why)
-{
-	struct frame *f = &r->frame[slot];
-	int rc = preview ? 0 : add_rest(r, slot);
-
-	if (rc != 0)
-		return bs_fail(why, rc, "engine %s failed to add averages", f->seat->name);
-	memset(&image->report, 0, sizeof(image->report));
-	image->report.allowed = bs_scankey_iterations(&r->info, r->aim.iterations);
-	image->report.gridded = f->seat == &r->seat[1];
-	image->number = preview ? ++r->previews : ++r->images;
-	image->preview = preview;
-	bs_frame_describe(r, slot, image);
-	if (preview)
-		rc = r->preview.engine->peek(r->preview.self, slot, image->pixels);
-	else if (r->groups > 0)
-		rc = bs_window_image(r, slot, image->pixels, deadline_ns, &image->report);
-	else
-		rc = f->seat->engine->image(f->seat->self, slot, NULL, deadline_ns, image->pixels,
-					    &image->report);
-	if (rc != 0)
-		return not_made(r, image, rc, why);
-	bs_frame_say_left(image);
-	if (r->flows.places > 0)
-		bs_flows_made(&r->flows, &f->first.idx, image);
-	if (!preview && r->bands.on && r->volumes.places == 0)
-		bs_bands_image(&r->bands, f->first.idx.repetition, image->number);
-	if (!preview)
-		image->report.stage_ns[BS_BUDGET_CALIBRATION] += bs_recon_take_calibration(r, slot);
-	f->imaged = f->imaged || (!preview && !image->report.gridded);
-	return 1;
-}
-
-/*
- * Returns true if the image was handed on before, is another process's to make, or is made already.
- */
-static bool passes(const struct bs_recon *r, const struct frame *f)
-{
-	const struct bs_share *s = r->share;
-
-	if (r->images < r->passed || f->passed)
-		return true;
-	return s != NULL && ((r->groups > 0 && r->images % s->parts != s->part) ||
-			     bs_share_made(s, r->images + 1));
-}
-
-int bs_recon_pop(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,
-		 struct bs_fail *why)
-{
-	if (r->pop != NULL)
-		return r->pop(r, image, deadline_ns, why);
-	for (uint32_t slot; bs_recon_wait(r), (slot = bs_opens_over(&r->opens)) != BS_OPEN_NONE;) {
-		struct frame *f = &r->frame[slot];
-
-		bs_opens_empty(&r->opens, slot);
-		f->preview_due = false;
-		if (!passes(r, f))
-			return bs_frame_make(r, slot, image, false, deadline_ns, why);
-		int rc = bs_frame_pass(r, slot, image, why);
-
-		if (rc != 0)
-			return rc;
-	}
-	for (uint32_t slot = 0; slot < r->frames; slot++) {
-		if (!bs_frame_previews(r, slot))
-			continue;
-		r->frame[slot].preview_due = false;
-		return bs_frame_make(r, slot, image, true, deadline_ns, why);
-	}
-	return 0;
 }

@@ -58,6 +58,7 @@
 #include "core/frame/intake.h"
 #include "core/frame/lines.h"
 #include "core/frame/readout.h"
+#include "core/frame/solved.h"
 #include "core/mrd.h"
 #include "core/plan/scankey.h"
 
@@ -132,6 +133,8 @@ struct bs_recon_image {
 	float *pixels; /* where pop writes: memory of the caller, bs_protocol_leaving_bytes */
 	struct bs_report report;
 	uint64_t number; /* number in the scan, from 1; image_index is its lower 16 bits */
+	/* the frame, or the first and the last one of a volume, in the order of their begin */
+	uint64_t frame[2];
 	bool preview; /* the image is of an incomplete frame; previews have numbers of their own */
 	/* averages of each line that it should hold; 0: averages are kept apart */
 	uint32_t averages;
@@ -207,6 +210,8 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
  * are made meanwhile. Later previews have numbers beyond the given one.
  */
 void bs_recon_resume(struct bs_recon *r, uint64_t images, uint64_t previews);
+/* Call before a scan's readouts. Frames that have a word are made by it; others leave theirs. */
+void bs_recon_steps(struct bs_recon *r, struct bs_solved *steps);
 /*
  * Call after arm, for all scans from then on. Of frames, counted as they begin, this process makes
  * those whose number modulo parts is part; of a sliding window, images are counted instead. pop

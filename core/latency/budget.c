@@ -9,15 +9,33 @@ enum move { DOWN, GOOD, STAY };
 
 static const enum move moves[BS_RUNGS][BS_RESULTS] = {
 	/* columns: the result was met, tight, missed */
-	[BS_RUNG_FULL] = { GOOD, DOWN, DOWN },
-	[BS_RUNG_FEWER] = { GOOD, STAY, DOWN },
-	[BS_RUNG_GRIDDING] = { GOOD, GOOD, DOWN },
+	[BS_RUNG_FULL] = { GOOD, DOWN, DOWN },      [BS_RUNG_FEWER] = { GOOD, STAY, DOWN },
+	[BS_RUNG_QUADRATIC] = { GOOD, STAY, DOWN }, [BS_RUNG_GRIDDING] = { GOOD, GOOD, DOWN },
 	[BS_RUNG_LATE] = { GOOD, STAY, STAY },
 };
 
+static const enum bs_rung ladder[] = { BS_RUNG_FULL, BS_RUNG_FEWER, BS_RUNG_QUADRATIC,
+				       BS_RUNG_GRIDDING, BS_RUNG_LATE };
+_Static_assert(sizeof(ladder) / sizeof(ladder[0]) == BS_RUNGS, "every rung has its place");
+
+static int place_of(enum bs_rung r)
+{
+	int at = 0;
+
+	while (at < BS_RUNGS - 1 && ladder[at] != r)
+		at++;
+	return at;
+}
+
+bool bs_rung_below(enum bs_rung r, enum bs_rung other)
+{
+	return place_of(r) > place_of(other);
+}
+
 const char *bs_rung_name(enum bs_rung r)
 {
-	static const char *const names[BS_RUNGS] = { "full", "fewer", "gridding", "late" };
+	static const char *const names[BS_RUNGS] = { "full", "fewer", "gridding", "late",
+						     "quadratic" };
 
 	return (unsigned)r < BS_RUNGS ? names[r] : "?";
 }
@@ -39,6 +57,7 @@ void bs_budget_open(struct bs_budget *b, const struct bs_protocol *p, bool gridd
 	b->p = p;
 	b->has[BS_RUNG_FULL] = true;
 	b->has[BS_RUNG_FEWER] = solves && p->iterations > 1;
+	b->has[BS_RUNG_QUADRATIC] = p->plan.quadratic;
 	b->has[BS_RUNG_GRIDDING] = solves && gridding;
 	b->has[BS_RUNG_LATE] = true;
 	b->hold = BS_LADDER_HOLD;
@@ -51,13 +70,22 @@ void bs_budget_scan(struct bs_budget *b)
 	b->trial = 0;
 }
 
+/* The ladder is on this rung, which the method has, or below it. */
+static bool is_at(const struct bs_budget *b, enum bs_rung rung)
+{
+	return b->has[rung] && !bs_rung_below(rung, b->rung);
+}
+
 struct bs_aim bs_budget_aim(const struct bs_budget *b)
 {
-	struct bs_aim aim = { false, 0 };
+	struct bs_aim aim = { 0 };
 
-	aim.gridding = b->rung >= BS_RUNG_GRIDDING && b->has[BS_RUNG_GRIDDING];
-	if (b->rung >= BS_RUNG_FEWER && b->has[BS_RUNG_FEWER])
+	aim.gridding = is_at(b, BS_RUNG_GRIDDING);
+	aim.quadratic = is_at(b, BS_RUNG_QUADRATIC);
+	if (is_at(b, BS_RUNG_FEWER))
 		aim.iterations = b->p->iterations / 2;
+	if (aim.quadratic)
+		aim.iterations = b->p->iterations > 3 ? b->p->iterations / 3 : 1;
 	return aim;
 }
 
@@ -67,17 +95,19 @@ static enum bs_rung rung_of(const struct bs_budget *b, bool gridded)
 	if (!b->has[BS_RUNG_GRIDDING])
 		return b->rung;
 	if (gridded)
-		return b->rung > BS_RUNG_GRIDDING ? b->rung : BS_RUNG_GRIDDING;
-	if (b->rung < BS_RUNG_GRIDDING)
+		return bs_rung_below(b->rung, BS_RUNG_GRIDDING) ? b->rung : BS_RUNG_GRIDDING;
+	if (bs_rung_below(BS_RUNG_GRIDDING, b->rung))
 		return b->rung;
-	return b->has[BS_RUNG_FEWER] ? BS_RUNG_FEWER : BS_RUNG_FULL;
+	return b->has[BS_RUNG_QUADRATIC] ? BS_RUNG_QUADRATIC
+	       : b->has[BS_RUNG_FEWER]   ? BS_RUNG_FEWER
+					 : BS_RUNG_FULL;
 }
 
 /* Steps to the next rung that the method has. by: 1 down, -1 up. */
 static enum bs_rung step_rung(struct bs_budget *b, int by)
 {
 	do
-		b->rung = (enum bs_rung)((int)b->rung + by);
+		b->rung = ladder[place_of(b->rung) + by];
 	while (!b->has[b->rung]);
 	b->good = 0;
 	return b->rung;
@@ -129,6 +159,14 @@ bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t
 	if (report->deadline_stop) /* a stop after one iteration counts as a miss */
 		return judge(b, *rung, report->iterations > 1 ? BS_RESULT_TIGHT : BS_RESULT_MISSED);
 	return false;
+}
+
+enum bs_rung bs_rung_again(const struct bs_report *report, uint32_t asked)
+{
+	return report->gridded                                      ? BS_RUNG_GRIDDING
+	       : report->quadratic                                  ? BS_RUNG_QUADRATIC
+	       : !report->deadline_stop && report->allowed != asked ? BS_RUNG_FEWER
+								    : BS_RUNG_FULL;
 }
 
 bool bs_budget_handed(struct bs_budget *b, enum bs_rung rung, enum bs_budget_result v,

@@ -16,6 +16,8 @@
  * The rungs with on_miss shed:
  *   full      all that the protocol asks for; a solver stops before an iteration that would not fit
  *   fewer     at most half of the protocol's iterations (ls, sense)
+ *   quadratic at most a third of them, without solve.prior: conjugate gradients for the quadratic
+ *             terms alone; of frames that are solved for together, the newest alone (host)
  *   gridding  gridding of the same data (ls, sense; not for sliding windows): frames that begin now
  *             go to a second engine, armed beside the first for the same trajectory
  *   late      nothing more can be left out: gridding, and the late image is marked
@@ -37,7 +39,15 @@
 #include "core/protocol.h"
 #include "core/thread/clock.h"
 
-enum bs_rung { BS_RUNG_FULL, BS_RUNG_FEWER, BS_RUNG_GRIDDING, BS_RUNG_LATE, BS_RUNGS };
+/* The numbers stand in images (user_int[6]); bs_rung_below has the ladder's order. */
+enum bs_rung {
+	BS_RUNG_FULL,
+	BS_RUNG_FEWER,
+	BS_RUNG_GRIDDING,
+	BS_RUNG_LATE,
+	BS_RUNG_QUADRATIC,
+	BS_RUNGS
+};
 
 enum bs_budget_result {
 	BS_RESULT_MET,
@@ -62,10 +72,13 @@ struct bs_budget {
 
 struct bs_aim {
 	bool gridding;       /* frames that begin now go to the gridding engine */
+	bool quadratic;      /* the solver leaves the prior out */
 	uint32_t iterations; /* most iterations; 0: the protocol's number */
 };
 
 const char *bs_rung_name(enum bs_rung r);
+/* True if rung r does less than the other one. */
+bool bs_rung_below(enum bs_rung r, enum bs_rung other);
 const char *bs_budget_stage_name(enum bs_budget_stage s);
 
 /* gridding: an engine for that rung is armed. */
@@ -91,6 +104,8 @@ static inline int64_t bs_budget_later(const struct bs_protocol *p, int64_t deadl
  */
 bool bs_budget_made(struct bs_budget *b, const struct bs_report *report, int64_t from_ns,
 		    int64_t made_ns, enum bs_rung *rung);
+/* The rung of an image that was made again; asked: the iterations that the scan set, or 0. */
+enum bs_rung bs_rung_again(const struct bs_report *report, uint32_t asked);
 /*
  * Notes that an image of this rung was handed on, emit_ns after it was made. True: a step was
  * taken.

@@ -161,6 +161,7 @@ struct bs_plan {
 	bool calibrates;  /* makes maps or weights from calibration lines */
 	bool waits;       /* some images wait for maps, weights or coil matrices of the scan */
 	bool follows;     /* an image depends on the one before (solve.start, solve.damp) */
+	bool quadratic;   /* the ladder may leave the prior out (core/latency/budget.h) */
 	bool keeps_phase; /* the image that leaves has the phase of one image */
 };
 

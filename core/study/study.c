@@ -461,9 +461,9 @@ static bool serves(const struct bs_recon_image *image)
 {
 	const struct bs_mrd_image *h = &image->head;
 
-	return !image->preview && !image->report.gridded && image->lacks[0] == '\0' &&
-	       image->missing == 0 && h->channels == 1 && h->contrast == 0 && h->phase == 0 &&
-	       h->set == 0;
+	return !image->preview && !image->report.gridded && !image->report.quadratic &&
+	       image->lacks[0] == '\0' && image->missing == 0 && h->channels == 1 &&
+	       h->contrast == 0 && h->phase == 0 && h->set == 0;
 }
 
 uint32_t bs_study_image(struct bs_study *s, const struct bs_site *site,

@@ -140,6 +140,8 @@ static void add_report(struct bs_report *to, const struct bs_report *r, uint32_t
 	/* the report of a cut slice makes the whole volume's say so */
 	to->allowed = cut ? to->iterations : to->allowed;
 	to->gridded = to->gridded || r->gridded;
+	to->quadratic = to->quadratic || r->quadratic;
+	to->again = to->again || r->again;
 	to->deadline_stop = to->deadline_stop || r->deadline_stop;
 	to->segments = to->segments > r->segments ? to->segments : r->segments;
 	to->field_error = fmax(to->field_error, r->field_error);
@@ -167,6 +169,10 @@ static void add_image(struct bs_volume *to, const struct bs_recon_image *slice)
 		   slice->last_ns <= before.last_ns);
 	image->readouts += before.readouts;
 	image->missing += before.missing;
+	if (before.frame[0] < image->frame[0])
+		image->frame[0] = before.frame[0];
+	if (before.frame[1] > image->frame[1])
+		image->frame[1] = before.frame[1];
 	image->elsewhere = image->elsewhere || before.elsewhere;
 	if (before.last_ns > image->last_ns) {
 		image->last_ns = before.last_ns;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/thread/clock.h"
+#include "drivers/log/solved.h"
 #include "drivers/log/writer.h"
 
 /* One file of a log. The files of a log stand together when sorted by name. */
@@ -269,6 +270,7 @@ int bs_log_folder_prune(const char *dir, const struct bs_log_limits *limits,
 			done->bytes += was >= 0 ? files[i].bytes : 0;
 			sum -= was >= 0 ? files[i].bytes : 0;
 		}
+		bs_solved_remove(fd, files[first].name);
 	}
 	free(files);
 	if (fd >= 0)

@@ -3,6 +3,7 @@
  *
  * A block is as many columns of x as a vector has lanes. All that happens to it between two vectors
  * of the solver (a coil's map, the transforms, the lines) happens while the block is in the cache.
+ * Where x has one column, a lane has a coil instead, and "a coil" is as many as there are lanes.
  */
 #include "gpu/image/unfold.h"
 
@@ -24,7 +25,8 @@ struct bs_unfold {
 	struct bs_fft along[2]; /* transforms along y and z */
 	struct bs_pcg *pcg;
 	const struct bs_csr *w;
-	bool off; /* W is not used */
+	bool off;        /* W is not used */
+	uint32_t beside; /* coils, where lanes have coils; 0: lanes have columns */
 	uint64_t voxels;
 	uint32_t blocks, slots;
 	/* floats in a row of a block; floats in a partition of a block on the encoded grid */
@@ -49,16 +51,31 @@ struct work {
 	float *x, *sum, *a, *b, *line;
 };
 
+/* Takes the widest vectors that this machine has, and of coils no more than fill them. */
+static void pick_kernels(struct bs_unfold *u)
+{
+	u->fft = BS_ISA_PICK(bs_fft_kernels);
+	u->k = BS_ISA_PICK(bs_unfold_kernels);
+#if defined(__x86_64__)
+	if (u->beside > 0 && u->beside <= bs_fft_kernels_v3.lanes && bs_isa() == BS_ISA_V4) {
+		u->fft = &bs_fft_kernels_v3;
+		u->k = &bs_unfold_kernels_v3;
+	}
+#endif
+}
+
 static void shape_plan(struct bs_unfold *u, const struct bs_unfold_spec *s)
 {
 	memset(u, 0, sizeof(*u));
 	u->s = *s;
-	u->fft = BS_ISA_PICK(bs_fft_kernels);
-	u->k = BS_ISA_PICK(bs_unfold_kernels);
+	u->beside = s->matrix[0] == 1 && s->group == 0 ? s->coils : 0;
+	pick_kernels(u);
 	u->voxels = (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
 	u->blocks = (s->matrix[0] + u->fft->lanes - 1) / u->fft->lanes;
 	u->slots = u->blocks < BS_TEAM_MAX ? u->blocks : BS_TEAM_MAX;
 	u->cell = (size_t)2 * u->fft->lanes;
+	if (u->beside > 0)
+		u->s.coils = (s->coils + u->fft->lanes - 1) / u->fft->lanes;
 	/* one row is added, because partitions a power of two apart would
 	 * share sets of the cache */
 	u->plane = ((size_t)s->encoded[0] + (s->matrix[2] > 1 ? 1 : 0)) * u->cell;
@@ -328,6 +345,35 @@ static void columns_out(const struct bs_unfold *u, int task, float *to, const fl
 			 (uint32_t)rows, width_of(u, task), NULL);
 }
 
+/* Fills the lanes with what coils have side by side, from the first coil of group c on. */
+static void coils_in(const struct bs_unfold *u, uint32_t c, float *to, const float *from)
+{
+	const size_t lanes = u->fft->lanes;
+	const size_t rows = rows_of(u);
+
+	for (size_t l = 0; l < lanes; l++) {
+		const size_t coil = c * lanes + l;
+		const float *at = from + 2 * coil * rows;
+
+		for (size_t i = 0; i < rows; i++) {
+			to[i * u->cell + l] = coil < u->beside ? at[2 * i] : 0.0f;
+			to[i * u->cell + lanes + l] = coil < u->beside ? at[2 * i + 1] : 0.0f;
+		}
+	}
+}
+
+/* Gives all lanes what the first one has; or adds all of them up in the first one. */
+static void share_lanes(const struct bs_unfold *u, float *at, size_t rows, bool sums)
+{
+	const size_t lanes = u->fft->lanes;
+
+	for (size_t i = 0; u->beside > 0 && i < 2 * rows; i++, at += lanes)
+		for (size_t l = 1; l < lanes; l++) {
+			at[0] += sums ? at[l] : 0.0f;
+			at[l] = sums ? 0.0f : at[0];
+		}
+}
+
 static void apply_block(void *arg, int task, int member)
 {
 	const struct bs_unfold *u = arg;
@@ -337,9 +383,11 @@ static void apply_block(void *arg, int task, int member)
 	const float mu = (float)(u->s.l2 + (stands_in ? u->s.lambda : 0.0));
 
 	columns_in(u, task, w.x, u->in, rows);
+	share_lanes(u, w.x, rows, false);
 	memset(w.sum, 0, rows * u->cell * sizeof(float));
 	for (uint32_t c = 0; c < u->s.coils; c++)
 		through_coil(u, c, task, w);
+	share_lanes(u, w.sum, rows, true);
 	u->k->mix(w.sum, (float)(1.0 / (double)lines_of(&u->s)), w.x, mu, rows);
 	columns_out(u, task, u->out, w.sum, rows);
 }
@@ -351,7 +399,11 @@ static void take_maps(const struct bs_unfold *u, const float *maps, int task)
 	const size_t rows = rows_of(u) / slices;
 	const size_t coil = (size_t)u->voxels / slices;
 
-	for (uint32_t m = 0; m < u->s.sets; m++)
+	for (uint32_t m = 0; m < u->s.sets && u->beside > 0; m++)
+		for (uint32_t c = 0; c < u->s.coils; c++)
+			coils_in(u, c, map_of(u, c, m, task),
+				 maps + 2 * (size_t)m * u->beside * rows);
+	for (uint32_t m = 0; m < u->s.sets && u->beside == 0; m++)
 		for (uint32_t c = 0; c < u->s.coils; c++)
 			for (uint32_t b = 0; b < slices; b++)
 				columns_in(u, task, map_of(u, c, m, task) + b * rows * u->cell,
@@ -391,10 +443,14 @@ static void combine_block(void *arg, int task, int member)
 		return;
 	}
 	for (uint32_t c = 0; c < u->s.coils; c++) {
-		columns_in(u, task, w.x, u->in + 2 * c * u->voxels, rows);
+		if (u->beside > 0)
+			coils_in(u, c, w.x, u->in);
+		else
+			columns_in(u, task, w.x, u->in + 2 * c * u->voxels, rows);
 		for (uint32_t m = 0; m < u->s.sets; m++)
 			u->k->gather(w.sum + m * rows * u->cell, w.x, map_of(u, c, m, task), rows);
 	}
+	share_lanes(u, w.sum, u->s.sets * rows, true);
 	columns_out(u, task, u->out, w.sum, u->s.sets * rows);
 }
 

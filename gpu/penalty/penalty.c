@@ -21,6 +21,7 @@ static const struct bs_penalty_row *shape(struct bs_penalty_plan *p,
 					  const struct bs_penalty_spec *s, const struct bs_csr *w)
 {
 	*p = (struct bs_penalty_plan){ .s = *s, .w = w };
+	bs_penalty_turn(&p->s);
 	p->voxels = (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
 	p->size = p->voxels * s->images;
 	return rows[s->kind];

@@ -38,6 +38,7 @@ static int shape(struct bs_penalty_cuda_plan *p, const struct bs_penalty_spec *s
 	if (rc != 0)
 		return rc;
 	p->s = *s;
+	bs_penalty_turn(&p->s); /* the grids' shifts are an axis's own */
 	p->w = w;
 	p->row = row_of(s->kind);
 	p->voxels = (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];

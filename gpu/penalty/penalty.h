@@ -57,6 +57,15 @@ void bs_penalty_close(struct bs_penalty_plan *plan);
 /* Sets the weight of the prior; 0 before the first call. */
 void bs_penalty_lambda(struct bs_penalty_plan *plan, double lambda);
 const struct bs_penalty *bs_penalty_get(const struct bs_penalty_plan *plan);
+/* Puts an axis of one voxel behind the others: in front it would leave nothing side by side. */
+static inline void bs_penalty_turn(struct bs_penalty_spec *s)
+{
+	for (int i = 0; i < 2 && s->matrix[0] == 1; i++) {
+		s->matrix[0] = s->matrix[1];
+		s->matrix[1] = s->matrix[2];
+		s->matrix[2] = 1;
+	}
+}
 /* Halvings of an axis of n voxels. */
 uint32_t bs_penalty_levels(uint32_t n);
 /*

@@ -25,13 +25,20 @@ struct proximal {
 	float *b;            /* [frame][value] */
 	float *x;            /* [slot][frame][value]: solutions; slots are for images that follow */
 	uint8_t *known;      /* [slot]: it has the last image */
-	struct bs_pcg *pcg;  /* the solver without a prior */
+	struct bs_pcg *pcg;  /* the solver without a prior; NULL: there is none */
 	double damp;
 	/* The next members belong to the solve in progress. */
 	const struct bs_task *task;
 	uint32_t slice;
-	uint32_t first; /* the oldest frame's number in the table */
+	uint32_t first;  /* the oldest frame's number in the table */
+	uint32_t before; /* frames that the solve leaves out, the oldest */
 };
+
+/* Images are made by conjugate gradients, all or those of the ladder's rung. */
+static bool has_pcg(const struct bs_protocol *p)
+{
+	return !has_prior(p) || p->plan.quadratic;
+}
 
 static struct bs_pcg_spec pcg_of(const struct bs_protocol *p)
 {
@@ -69,8 +76,10 @@ static int proximal_need(const struct bs_protocol *p, struct bs_need *need, stru
 		bs_need_add(need, one.part[i].what, frames_of(p) * one.part[i].count,
 			    one.part[i].bytes);
 	need->overflow = need->overflow || one.overflow;
-	if (rc == 0)
-		rc = has_prior(p) ? bs_prox_need(&prox, need, why) : bs_pcg_need(&pcg, need, why);
+	if (rc == 0 && has_pcg(p))
+		rc = bs_pcg_need(&pcg, need, why);
+	if (rc == 0 && has_prior(p))
+		rc = bs_prox_need(&prox, need, why);
 	if (rc == 0 && has_prior(p))
 		rc = bs_penalty_need(&penalty, need, why);
 	if (rc == 0)
@@ -135,11 +144,17 @@ static bool is_held(const struct proximal *x, uint32_t frame)
 	return x->frames == 1 || x->task == NULL || x->task->held == NULL || x->task->held[frame];
 }
 
+/* Complex values of the solve in progress. */
+static uint64_t solved(const struct proximal *x)
+{
+	return (x->frames - x->before) * x->values;
+}
+
 /* Adds scale in to out. */
 static void add_scaled(const struct proximal *x, const float *restrict in, double scale,
 		       float *restrict out)
 {
-	for (uint64_t i = 0; i < 2 * x->size; i++)
+	for (uint64_t i = 0; i < 2 * solved(x); i++)
 		out[i] += (float)scale * in[i];
 }
 
@@ -149,9 +164,9 @@ static void apply(void *self, const float *in, float *out)
 
 	if (x->unfold != NULL)
 		bs_unfold_apply(x->unfold, in, out);
-	for (uint32_t at = 0; at < x->frames && x->unfold == NULL; at++) {
+	for (uint32_t at = x->before; at < x->frames && x->unfold == NULL; at++) {
 		const uint32_t frame = frame_at(x, at);
-		const uint64_t from = 2 * at * x->values;
+		const uint64_t from = 2 * (at - x->before) * x->values;
 
 		if (is_held(x, frame))
 			bs_ls_apply(x->ls[frame], in + from, out + from);
@@ -232,9 +247,10 @@ static int proximal_plan(void **plan, struct bs_encoder *encoder, const struct b
 		rc = bs_fail(why, BS_ERR_NOMEM, "solver with a prior");
 	if (rc == 0)
 		rc = plan_operator(x, tables, weight, env, why);
-	if (rc == 0)
-		rc = has_prior(p) ? bs_prox_plan(&x->prox, &prox, env->arena, env->team, why)
-				  : bs_pcg_plan(&x->pcg, &pcg, env->arena, env->team, why);
+	if (rc == 0 && has_pcg(p))
+		rc = bs_pcg_plan(&x->pcg, &pcg, env->arena, env->team, why);
+	if (rc == 0 && has_prior(p))
+		rc = bs_prox_plan(&x->prox, &prox, env->arena, env->team, why);
 	if (rc == 0 && has_prior(p))
 		rc = bs_penalty_plan(&x->penalty, &penalty, tables->w, env->arena, env->team, why);
 	if (rc != 0) {
@@ -258,15 +274,15 @@ static void begin(struct proximal *x, const struct bs_task *t, uint32_t coil)
 		       (size_t)x->values * 8);
 		return;
 	}
-	for (uint32_t at = 0; at < x->frames; at++) {
+	for (uint32_t at = x->before; at < x->frames; at++) {
 		const uint32_t frame = frame_at(x, at);
 		const float *fhd = x->frames > 1 ? t->parts + frame * t->part_step : t->fhd;
+		float *b = x->b + 2 * (at - x->before) * x->values;
 
 		if (is_held(x, frame))
-			memcpy(x->b + 2 * at * x->values, bs_ls_begin(x->ls[frame], fhd + 2 * step),
-			       (size_t)x->values * 8);
+			memcpy(b, bs_ls_begin(x->ls[frame], fhd + 2 * step), (size_t)x->values * 8);
 		else
-			memset(x->b + 2 * at * x->values, 0, (size_t)x->values * 8);
+			memset(b, 0, (size_t)x->values * 8);
 	}
 }
 
@@ -314,12 +330,13 @@ static void solve_quadratic(struct proximal *x, bool warm, float *from, float *d
 		apply(x, from, difference);
 		add_scaled(x, difference, -1.0, x->b);
 	} else {
-		memset(from, 0, (size_t)x->size * 8);
+		memset(from, 0, (size_t)solved(x) * 8);
 	}
 	bs_pcg_solve(x->pcg, &system, x->b, difference, stop, &result);
 	add_scaled(x, difference, 1.0, from);
 	bs_report_solve(report, first, result.iterations, result.residual);
 	report->deadline_stop = report->deadline_stop || result.deadline_stop;
+	report->cut = result.deadline_stop ? result.iterations : report->cut;
 }
 
 static void solve_prior(struct proximal *x, const struct scale *scale, bool warm, float *solution,
@@ -335,6 +352,7 @@ static void solve_prior(struct proximal *x, const struct scale *scale, bool warm
 	report->objective += result.objective / norm_of(x->p);
 	report->stop = result.reason > report->stop ? result.reason : report->stop;
 	report->deadline_stop = report->stop == BS_PROX_DEADLINE;
+	report->cut = result.reason == BS_PROX_DEADLINE ? result.iterations : report->cut;
 }
 
 /* Finds the scale, and sets the prior's weight by it. */
@@ -356,39 +374,46 @@ static void proximal_solve(void *plan, const struct bs_task *t, struct bs_report
 	struct proximal *x = plan;
 	const struct bs_protocol *p = x->p;
 	const uint32_t solves = solves_of(p);
+	const bool quadratic = x->prox == NULL || report->quadratic;
 	struct scale scale = { 0.0, 0.0 };
 
 	x->task = t;
+	x->before = quadratic ? x->frames - 1 : 0;
 	x->first = x->frames > 1 ? (t->newest + 1) % x->frames : 0;
 	report->objective = 0.0;
 	report->stop = BS_PROX_ITERATIONS;
 	report->deadline_stop = false;
+	report->cut = 0;
 	use_slice(x, t->slice);
-	if (x->prox != NULL)
+	if (!quadratic)
 		scale = weigh(x, t, report);
 	for (uint32_t i = 0; i < solves; i++) {
 		const uint32_t slot = p->plan.follows ? t->pair * solves + i : 0;
 		const bool warm = p->plan.follows && x->known[slot] != 0;
-		float *solution = x->x + 2 * slot * x->size;
+		float *slotted = x->x + 2 * slot * x->size;
+		float *solution = slotted + 2 * x->before * x->values;
 		float *image = t->images + 2 * i * x->values;
-		const struct bs_pcg_stop stop = {
-			bs_report_most(report, p->iterations), p->tolerance,
-			bs_turn_end(t->deadline_ns, bs_now_ns(), solves - i)
-		};
+		struct bs_pcg_stop stop = { p->iterations, p->tolerance, 0 };
 
+		stop.deadline_ns =
+			bs_report_until(report, i, bs_turn_end(t->deadline_ns, bs_now_ns(), solves),
+					&stop.iterations);
 		begin(x, t, i);
 		if (warm) {
-			follow(x, solution);
+			follow(x, slotted);
 			add_scaled(x, solution, x->damp, x->b);
+		} else {
+			memset(slotted, 0, (size_t)(x->before * x->values) * 8);
 		}
-		if (x->prox != NULL)
+		if (!quadratic)
 			solve_prior(x, &scale, warm, solution, &stop, report, i == 0);
 		else
 			solve_quadratic(x, warm, solution, image, &stop, report, i == 0);
 		x->known[slot] = 1;
-		memcpy(image, solution + 2 * (x->frames - 1) * x->values, (size_t)x->values * 8);
+		memcpy(image, slotted + 2 * (x->frames - 1) * x->values, (size_t)x->values * 8);
 	}
 	x->task = NULL;
+	x->before = 0;
 }
 
 static void proximal_scan(void *plan)

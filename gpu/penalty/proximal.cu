@@ -512,9 +512,10 @@ static int solve_one(struct bs_proximal_cuda *x, const struct bs_task *t, uint32
 	double residual = 0.0;
 	int rc = begin(x, t, i, stream, why);
 
-	stop.iterations = bs_report_most(report, p->iterations);
+	stop.iterations = p->iterations;
 	stop.tolerance = p->tolerance;
-	stop.deadline_ns = bs_turn_end(t->deadline_ns, bs_now_ns(), solves - i);
+	stop.deadline_ns = bs_report_until(
+		report, i, bs_turn_end(t->deadline_ns, bs_now_ns(), solves), &stop.iterations);
 	stop.warm = p->plan.follows && x->known[slot] != 0;
 	if (rc == 0 && stop.warm)
 		rc = follow_last(x, solution, stream, why);
@@ -530,6 +531,7 @@ static int solve_one(struct bs_proximal_cuda *x, const struct bs_task *t, uint32
 	report->objective += result.objective / norm_of(p);
 	report->stop = result.reason > report->stop ? result.reason : report->stop;
 	report->deadline_stop = report->stop == BS_PROX_DEADLINE;
+	report->cut = result.reason == BS_PROX_DEADLINE ? result.iterations : report->cut;
 	BS_CUDA(cudaMemcpyAsync(t->images + 2 * i * x->values,
 				solution + 2 * (x->frames - 1) * x->values, x->values * 8,
 				cudaMemcpyDeviceToDevice, stream),
@@ -557,6 +559,7 @@ int bs_proximal_cuda_solve(struct bs_proximal_cuda *x, const struct bs_task *t, 
 	report->objective = 0.0;
 	report->stop = BS_PROX_ITERATIONS;
 	report->deadline_stop = false;
+	report->cut = 0;
 	for (uint32_t i = 0; i < solves_of(p) && rc == 0; i++)
 		rc = solve_one(x, t, i, &scale, stream, report, why);
 	return rc;

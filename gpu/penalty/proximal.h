@@ -9,8 +9,8 @@
  * Priors along frames: the frames are a sliding window's groups, in the order of time, each with a
  * Q of its own; the newest is the image. A group that the window lacks has no data, and the prior
  * alone makes it.
- * Without a prior (solve.start, solve.damp alone) conjugate gradients solve for the difference from
- * where the solve starts.
+ * Without a prior (solve.start, solve.damp alone; the ladder's rung quadratic) conjugate gradients
+ * solve for the difference from where the solve starts; of several frames the newest alone.
  * The largest eigenvalue of F^H F is found when maps are known or have changed; of the grid's lines
  * it is bounded by the maps alone; where a path comes with the stream it is found in each solve, by
  * fewer steps.

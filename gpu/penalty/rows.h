@@ -7,6 +7,7 @@
 #include "gpu/penalty/penalty.h"
 
 struct bs_penalty_plan;
+struct bs_wavelet_kernels;
 
 struct bs_penalty_row {
 	void (*lay_out)(struct bs_penalty_plan *plan, struct bs_room *room);
@@ -38,6 +39,7 @@ struct bs_penalty_plan {
 	unsigned char *work;
 	size_t slot;
 	uint32_t levels[3], blocks[3];
+	const struct bs_wavelet_kernels *wavelet; /* of this machine's instruction set */
 	/* dual: operator D, axes of differences (0: W); p, q and r [component][row] complex */
 	struct bs_penalty_axis axis[3];
 	uint32_t axes, inner, inner_now;

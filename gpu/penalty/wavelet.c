@@ -11,15 +11,10 @@
 #include <string.h>
 
 #include "core/solve/blocks.h"
+#include "gpu/penalty/wavelet_simd.h"
 
-#define TAPS  4
 #define STRIP 16u   /* complex values of a row that are done together */
 #define ROWS  1024u /* values in the rows of one task, at least */
-
-static const float low[TAPS] = { 0.4829629131445341f, 0.8365163037378077f, 0.2241438680420134f,
-				 -0.1294095225512603f };
-static const float high[TAPS] = { -0.1294095225512603f, -0.2241438680420134f, 0.8365163037378077f,
-				  -0.4829629131445341f };
 
 uint32_t bs_penalty_levels(uint32_t n)
 {
@@ -45,107 +40,15 @@ static void lay_out(struct bs_penalty_plan *p, struct bs_room *r)
 {
 	uint32_t longest = 0;
 
+	p->wavelet = BS_ISA_PICK(bs_wavelet_kernels);
 	for (int a = 0; a < 3; a++) {
 		longest = p->s.matrix[a] > longest ? p->s.matrix[a] : longest;
 		p->levels[a] = bs_penalty_levels(p->s.matrix[a]);
 	}
-	p->slot = bs_slot((uint64_t)(longest + TAPS) * STRIP * 8);
+	p->slot = bs_slot((uint64_t)(longest + BS_WAVELET_TAPS) * STRIP * 8);
 	bs_room_take(r, &p->work, "lines of wavelets", BS_TEAM_MAX, p->slot);
 	bs_room_take(r, &p->partial, "partial sums", 1, (uint64_t)bs_blocks(p->size) * 8);
 	bs_room_take(r, &p->spare, "wavelet coefficients", 1, p->size * 8);
-}
-
-static void taps(float *restrict to, const float *const r[TAPS], const float h[TAPS], size_t n)
-{
-	const float *restrict r0 = r[0];
-	const float *restrict r1 = r[1];
-	const float *restrict r2 = r[2];
-	const float *restrict r3 = r[3];
-
-	for (size_t i = 0; i < n; i++)
-		to[i] = h[0] * r0[i] + h[1] * r1[i] + (h[2] * r2[i] + h[3] * r3[i]);
-}
-
-/*
- * The inverse's taps for even and odd places: of low[q], low[q - 1], high[q], high[q - 1]. high's
- * are low's in reverse, with every other sign.
- */
-static const float back[2][TAPS] = {
-	{ 0.4829629131445341f, 0.2241438680420134f, -0.1294095225512603f, 0.8365163037378077f },
-	{ 0.8365163037378077f, -0.1294095225512603f, -0.2241438680420134f, -0.4829629131445341f }
-};
-
-/* The place before, around a ring of n. */
-static uint32_t before(uint32_t i, uint32_t n)
-{
-	return (i == 0 ? n : i) - 1;
-}
-
-/* Transforms n rows of `floats` floats, stride floats apart, in place; `from`: first tap's row. */
-static void strip(float *at, size_t stride, uint32_t n, size_t floats, uint32_t from, bool inverse,
-		  float *work)
-{
-	const uint32_t half = n / 2;
-	const float *r[TAPS];
-
-	for (uint32_t j = 0; j < half; j++)
-		if (inverse) {
-			r[0] = at + j * stride;
-			r[1] = at + before(j, half) * stride;
-			r[2] = r[0] + half * stride;
-			r[3] = r[1] + half * stride;
-			for (uint32_t odd = 0; odd < 2; odd++)
-				taps(work + (2 * j + odd + from) % n * floats, r, back[odd],
-				     floats);
-		} else {
-			for (uint32_t k = 0; k < TAPS; k++)
-				r[k] = at + (2 * j + from + k) % n * stride;
-			taps(work + j * floats, r, low, floats);
-			taps(work + (half + j) * floats, r, high, floats);
-		}
-	for (uint32_t i = 0; i < n; i++)
-		memcpy(at + i * stride, work + i * floats, floats * sizeof(float));
-}
-
-/* Transforms one row of n complex values in place. */
-static void row_forward(float *at, uint32_t n, uint32_t from, float *restrict work)
-{
-	float *restrict to = at;
-	const uint32_t half = n / 2;
-
-	memcpy(work, at + (size_t)2 * from, (size_t)(n - from) * 8);
-	memcpy(work + 2 * (n - from), at, (size_t)from * 8);
-	for (uint32_t k = 0; k < 2 * TAPS; k++) /* the row goes on around the ring */
-		work[2 * n + k] = work[k % (2 * n)];
-	for (uint32_t j = 0; j < half; j++)
-		for (uint32_t p = 0; p < 2; p++) {
-			const float *e = work + 4 * j + p;
-
-			to[2 * j + p] =
-				low[0] * e[0] + low[1] * e[2] + (low[2] * e[4] + low[3] * e[6]);
-			to[2 * (half + j) + p] =
-				high[0] * e[0] + high[1] * e[2] + (high[2] * e[4] + high[3] * e[6]);
-		}
-}
-
-static void row_inverse(float *at, uint32_t n, uint32_t from, float *restrict work)
-{
-	const uint32_t half = n / 2;
-
-	for (uint32_t j = 0; j < half; j++)
-		for (uint32_t p = 0; p < 2; p++) {
-			const float l = at[2 * j + p];
-			const float m = at[2 * before(j, half) + p];
-			const float h = at[2 * (half + j) + p];
-			const float g = at[2 * (half + before(j, half)) + p];
-
-			work[4 * j + p] =
-				back[0][0] * l + back[0][1] * m + (back[0][2] * h + back[0][3] * g);
-			work[4 * j + 2 + p] =
-				back[1][0] * l + back[1][1] * m + (back[1][2] * h + back[1][3] * g);
-		}
-	memcpy(at + (size_t)2 * from, work, (size_t)(n - from) * 8);
-	memcpy(at, work + 2 * (n - from), (size_t)from * 8);
 }
 
 static uint32_t ceiling(uint32_t n, uint32_t by)
@@ -178,9 +81,8 @@ static void pass_rows(void *arg, int task, int member)
 		const uint32_t slab = i / size[1];
 		const uint64_t z = (uint64_t)(slab / size[2]) * p->s.matrix[2] + slab % size[2];
 
-		(p->pass.inverse ? row_inverse : row_forward)(row_of(p, z, i % size[1]), size[0],
-							      p->pass.shift,
-							      bs_penalty_work(p, member));
+		p->wavelet->row(row_of(p, z, i % size[1]), size[0], p->pass.shift, p->pass.inverse,
+				bs_penalty_work(p, member));
 	}
 }
 
@@ -198,8 +100,9 @@ static void pass_strip(void *arg, int task, int member)
 	float *at = (y ? row_of(p, image + other, 0) : row_of(p, image, other)) + (size_t)2 * from;
 	const uint32_t wide = size[0] - from < STRIP ? size[0] - from : STRIP;
 
-	strip(at, (size_t)2 * n[0] * (y ? 1 : n[1]), size[p->pass.axis], (size_t)2 * wide,
-	      p->pass.shift, p->pass.inverse, bs_penalty_work(p, member));
+	p->wavelet->strip(at, (size_t)2 * n[0] * (y ? 1 : n[1]), size[p->pass.axis],
+			  (size_t)2 * wide, p->pass.shift, p->pass.inverse,
+			  bs_penalty_work(p, member));
 }
 
 /* Passes along an axis of the box of a level; the first level's grid is shifted. */
@@ -249,20 +152,9 @@ static void shrink(void *arg, int task, int member)
 	const struct bs_penalty_plan *p = arg;
 	uint64_t from;
 	const uint64_t n = bs_block(p->size, task, &from);
-	float *restrict c = p->x + 2 * from;
-	const float t = (float)p->threshold;
-	double sum[4] = { 0 };
 
 	(void)member;
-	for (uint64_t i = 0; i < n; i++) {
-		const float a = sqrtf(c[2 * i] * c[2 * i] + c[2 * i + 1] * c[2 * i + 1]);
-		const float keep = a > t ? 1.0f - t / a : 0.0f;
-
-		c[2 * i] *= keep;
-		c[2 * i + 1] *= keep;
-		sum[i % 4] += a > t ? (double)(a - t) : 0.0;
-	}
-	p->partial[task] = sum[0] + sum[1] + (sum[2] + sum[3]);
+	p->partial[task] = p->wavelet->shrink(p->x + 2 * from, n, (float)p->threshold);
 }
 
 /* Takes the step of one grid; returns what is left of its coefficients. */

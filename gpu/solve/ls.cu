@@ -439,20 +439,27 @@ int bs_ls_cuda_run(struct bs_ls_cuda *s, float2 *images, uint32_t iterations, in
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < s->solves; i += s->beside) {
-		const int64_t until =
-			bs_turn_end(deadline_ns, bs_now_ns(), (s->solves - i) / s->beside);
+		uint32_t most = iterations;
+		const int64_t until = bs_report_until(
+			report, i, bs_turn_end(deadline_ns, bs_now_ns(), s->solves / s->beside),
+			&most);
 		struct bs_pcg_result result[BS_COILS_MAX];
 
 		memset(result, 0, sizeof(result));
 		rc = load(s, images, i, stream, why);
 		if (rc == 0)
-			rc = bs_pcg_cuda_solve(s->pcg, iterations, until, stream, result, why);
+			rc = bs_pcg_cuda_solve(s->pcg, most, until, stream, result, why);
 		if (rc == 0)
 			rc = store(s, images, i, stream, why);
 		for (uint32_t j = 0; j < s->beside; j++) {
 			bs_report_solve(report, i + j == 0, result[j].iterations,
 					result[j].residual);
-			report->deadline_stop = report->deadline_stop || result[j].deadline_stop;
+			if (!result[j].deadline_stop)
+				continue;
+			report->deadline_stop = true;
+			/* of coils side by side one that has converged has made fewer */
+			report->cut = report->cut > result[j].iterations ? report->cut
+									 : result[j].iterations;
 		}
 	}
 	return rc;

@@ -45,7 +45,7 @@ static void cg_close(void *plan)
 	bs_ls_close(plan);
 }
 
-/* Solves coil by coil; each coil gets an equal part of the time that remains. */
+/* Solves coil by coil; the first coil gets its part of the time, and the others make as much. */
 static void cg_solve(void *plan, const struct bs_task *t, struct bs_report *report)
 {
 	const struct bs_encoder *e = t->encoder;
@@ -53,6 +53,7 @@ static void cg_solve(void *plan, const struct bs_task *t, struct bs_report *repo
 	const uint32_t solves = by_maps(e->p) ? 1 : e->p->coils;
 
 	report->deadline_stop = false;
+	report->cut = 0;
 	if (by_maps(e->p))
 		bs_ls_use(plan, t->slice);
 	if (e->row->sum != NULL && e->p->precond != BS_PRECOND_NONE) {
@@ -60,16 +61,17 @@ static void cg_solve(void *plan, const struct bs_task *t, struct bs_report *repo
 		bs_ls_changed(plan, by_maps(e->p) ? t->slice : 0);
 	}
 	for (uint32_t i = 0; i < solves; i++) {
-		const struct bs_pcg_stop stop = {
-			bs_report_most(report, e->p->iterations), e->p->tolerance,
-			bs_turn_end(t->deadline_ns, bs_now_ns(), solves - i)
-		};
+		struct bs_pcg_stop stop = { e->p->iterations, e->p->tolerance, 0 };
 		struct bs_pcg_result result;
 
+		stop.deadline_ns =
+			bs_report_until(report, i, bs_turn_end(t->deadline_ns, bs_now_ns(), solves),
+					&stop.iterations);
 		bs_ls_solve(plan, t->fhd + 2 * i * voxels, t->images + 2 * i * voxels, &stop,
 			    &result);
 		bs_report_solve(report, i == 0, result.iterations, result.residual);
 		report->deadline_stop = report->deadline_stop || result.deadline_stop;
+		report->cut = result.deadline_stop ? result.iterations : report->cut;
 	}
 }
 
@@ -201,7 +203,7 @@ const struct bs_solving *bs_solving_of(enum bs_solve solve)
 static int align(const struct bs_solving *solving, void *plan, struct bs_task task,
 		 struct bs_live *live, struct bs_report *report)
 {
-	struct bs_report unread = { 0 };
+	struct bs_report own = { .allowed = report->first };
 	int rc = live->settle(live->self, &report->why);
 
 	if (rc != 0)
@@ -210,7 +212,8 @@ static int align(const struct bs_solving *solving, void *plan, struct bs_task ta
 	if (live->made && live->limit > 0.0) {
 		solving->hold(plan, false);
 		task.deadline_ns = bs_turn_end(task.deadline_ns, bs_now_ns(), 2);
-		solving->solve(plan, &task, &unread);
+		solving->solve(plan, &task, &own);
+		report->first = own.deadline_stop ? own.iterations : own.allowed;
 		bs_live_judge(live, task.images, solving->images(task.encoder->p));
 	}
 	solving->hold(plan, bs_live_used(live));

@@ -188,6 +188,8 @@ struct bs_scan_record {
 	struct bs_scan_noise noise_before;
 	_Atomic uint64_t noise_number;
 	struct bs_scan_study study; /* recon reads it when the scan opens and after its close */
+	/* Ingest fills in what a log's file has of it before OPEN; then recon writes. */
+	struct bs_solved steps;
 	struct bs_scan_log log;
 	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;

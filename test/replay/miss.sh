@@ -84,7 +84,8 @@ rung() { # rung NAME IMAGES STEPS_DOWN
 	printf '{"name":"%s","images":%d,"steps_down":%d,"steps_up":0}' "$@"
 }
 counted "shed: steps and images of each rung" shed \
-	"[$(rung full 1 0),$(rung fewer 1 1),$(rung gridding 1 1),$(rung late 3 1)]"
+	"[$(rung full 1 0),$(rung fewer 1 1),$(rung gridding 1 1),$(rung late 3 1),$(rung \
+		quadratic 0 0)]"
 for step in "full -> fewer" "fewer -> gridding" "gridding -> late"; do
 	await grep -q "protocol 'shed': $step" log.txt
 	is "shed: the log names $step" "$(grep -c "protocol 'shed': $step" log.txt)" 1

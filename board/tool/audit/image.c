@@ -122,7 +122,7 @@ static const char *quality_fault(const struct bs_mrd_image *h, const struct said
 
 	if (quality < 0 || quality >= QUALITIES || strcmp(s->quality, qualities[quality]) != 0)
 		return "quality is another one in the head";
-	if (rung < 0 || rung > 3 || strcmp(s->rung, bs_rung_name((enum bs_rung)rung)) != 0)
+	if (rung < 0 || rung >= BS_RUNGS || strcmp(s->rung, bs_rung_name((enum bs_rung)rung)) != 0)
 		return "the rung is another one in the head";
 	if (in_head(s->missing) != h->user_int[4] || in_head(s->gaps) != h->user_int[5])
 		return "missing or gaps are others in the head";

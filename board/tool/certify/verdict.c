@@ -75,8 +75,8 @@ static void judge_images(struct bs_certificate *c, const struct bs_certify_run *
 		because(c, BS_VERDICT_BROKEN,
 			"images made by less than the protocol's method, which in time or not are "
 			"not what it promises: %" PRIu64 " (by fewer iterations %" PRIu64
-			", by gridding %" PRIu64 ")",
-			r->degraded, r->rung[BS_RUNG_FEWER], gridded);
+			", without the prior %" PRIu64 ", by gridding %" PRIu64 ")",
+			r->degraded, r->rung[BS_RUNG_FEWER], r->rung[BS_RUNG_QUADRATIC], gridded);
 }
 
 static void judge_service(struct bs_certificate *c, const struct bs_certify_run *r)

@@ -424,7 +424,8 @@ static int prepare_job(struct job *j, struct bs_fail *why)
 	if (j->field_out != NULL && !bs_plan_has(&p->plan, BS_PLAN_ECHOES))
 		return bs_fail(why, BS_ERR_USAGE,
 			       "--field-out: protocol '%s' has no field.from \"echoes\"", p->name);
-	rc = bs_admit_scan(p, info, why);
+	rc = bs_pipeline_again(&j->pipeline, j->recording, p, why);
+	rc = rc == 0 ? bs_admit_scan(p, info, why) : rc;
 	if (rc == 0)
 		rc = bs_stepped_open(&j->step, j->site, p, why);
 	if (bs_recording_note(j->pipeline.in)[0] != '\0')

@@ -8,23 +8,27 @@
 #include <string.h>
 
 #include "board/tool/command/tools.h"
+#include "board/tool/command/tunescan.h"
 #include "board/tool/offline/solver.h"
 #include "config/config.h"
 #include "core/random.h"
 #include "core/progress.h"
+#include "core/tool/ball.h"
 #include "core/tool/spread.h"
 #include "drivers/tool/chart.h"
 #include "drivers/tool/written.h"
 #include "drivers/file/tables.h"
 #include "gpu/solve/lsq.h"
 
-#define STEPS_MAX 64
+#define STEPS_MAX  64
+#define KEPT_LEAST 0.9 /* least contrast of a lesion that passes without a warning */
 
 struct request {
-	const char *config, *name, *svg;
-	double noise, lambda[2], resolution, max_noise;
+	const char *config, *name, *svg, *png, *w_file, *recording;
+	const char *before;
+	double noise, lambda[2], resolution, max_noise, radius, height;
 	uint32_t steps, trials;
-	struct bs_sizes at;
+	struct bs_sizes at, ball;
 };
 
 #define AT(field) offsetof(struct request, field)
@@ -46,8 +50,21 @@ static const struct bs_option options[] = {
 	  .help = "propose the largest lambda whose width is at most W voxels" },
 	{ BS_OPTION_POSITIVE, 0, "max-noise", "V", AT(max_noise),
 	  .help = "propose the smallest lambda whose noise is at most V" },
-	{ BS_OPTION_TEXT, 0, "svg", "FILE.svg", AT(svg),
-	  .help = "noise, width and gain as curves" },
+	{ BS_OPTION_SIZES, 0, "ball", "X,Y[,Z]", AT(ball),
+	  .help = "voxel, from 0, in whose middle a lesion lies that W does not know" },
+	{ BS_OPTION_POSITIVE, 0, "radius", "R", AT(radius), .help = "its radius in voxels (2)" },
+	{ BS_OPTION_TEXT, 0, "w", "FILE.mtx", AT(w_file),
+	  .help = "W as `boreside prior` makes it, for a protocol of ls.w study" },
+	{ BS_OPTION_TEXT, 0, "svg", "FILE.svg", AT(svg), .help = "the columns as curves" },
+	{ BS_OPTION_GROUP, 0, NULL, NULL, 0, .help = "with a recording" },
+	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording),
+	  .help = "MRD .h5, or a scan's log: its last image is made with each lambda" },
+	{ BS_OPTION_TEXT, 0, "before", "[PROTOCOL=]RECORDING", AT(before),
+	  .help = "an earlier scan, whose image makes W" },
+	{ BS_OPTION_POSITIVE, 0, "height", "H", AT(height),
+	  .help = "the lesion's, in the image's unit (a fifth of its largest value)" },
+	{ BS_OPTION_TEXT, 0, "png", "FILE.png", AT(png),
+	  .help = "the images' middle slices beside each other" },
 	{ 0 },
 };
 
@@ -63,8 +80,23 @@ struct work {
 	float *data, *fhd, *image;
 	struct bs_progress progress;
 	uint64_t solves;
-	double lambda[STEPS_MAX], noise[STEPS_MAX], width[STEPS_MAX], gain[STEPS_MAX];
+	struct bs_ball ball; /* radius 0: there is none */
+	double lambda[STEPS_MAX], noise[STEPS_MAX], width[STEPS_MAX], gain[STEPS_MAX],
+		kept[STEPS_MAX];
 };
+
+static bool place_ball(struct work *w)
+{
+	bool inside = true;
+
+	w->ball.radius = w->q.radius;
+	for (uint32_t a = 0; a < 3; a++) {
+		w->ball.matrix[a] = w->p.matrix[a];
+		w->ball.at[a] = a < w->q.ball.axes ? w->q.ball.size[a] : 0;
+		inside = inside && w->ball.at[a] < w->ball.matrix[a];
+	}
+	return inside;
+}
 
 static int open_protocol(struct work *w, struct bs_fail *why)
 {
@@ -82,26 +114,36 @@ static int open_protocol(struct work *w, struct bs_fail *why)
 	if (plan->solve == BS_SOLVE_NONE)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "protocol '%s' is not of method %s",
 			       p->name, bs_method_solvers(solvers, sizeof(solvers)));
+	w->p = *p;
+	if (w->q.ball.axes > 0 && !place_ball(w))
+		return bs_fail(why, BS_ERR_SIZE, "--ball lies outside %u x %u x %u", p->matrix[0],
+			       p->matrix[1], p->matrix[2]);
+	if (w->q.recording != NULL)
+		return 0;
 	if (plan->solve == BS_SOLVE_PROX)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "protocol '%s': what least squares alone do is measured, without "
-			       "solve.prior, start or damp",
+			       "protocol '%s': what solve.prior, start or damp do depends on the "
+			       "scan: give a RECORDING of one",
 			       p->name);
 	if (plan->solve != BS_SOLVE_CG)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': method %s has no Q to measure by", p->name,
 			       bs_method_name(p->method));
-	if (plan->takes[BS_KEPT_IMAGE])
+	if (plan->takes[BS_KEPT_IMAGE] && w->q.w_file == NULL)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
-			       "protocol '%s': ls.w is study, and there is no scan: give its W as "
-			       "ls.w_file (boreside prior --scan)",
+			       "protocol '%s': ls.w is study, and there is no scan: give a "
+			       "RECORDING and one --before, or W as --w (boreside prior --scan)",
 			       p->name);
 	if (plan->streams)
 		return bs_fail(why, BS_ERR_UNSUPPORTED,
 			       "protocol '%s': trajectory.type is stream: there is no table to "
 			       "measure by",
 			       p->name);
-	w->p = *p;
+	if (w->q.w_file != NULL) {
+		w->p.w.from = BS_W_FILE;
+		(void)snprintf(w->p.w_file, sizeof(w->p.w_file), "%s", w->q.w_file);
+		bs_plan_make(&w->p);
+	}
 	for (int a = 0; a < 3; a++) {
 		w->at[a] = w->q.at.axes == 0       ? p->matrix[a] / 2
 			   : a < (int)w->q.at.axes ? w->q.at.size[a]
@@ -214,9 +256,23 @@ static double width_of(struct work *w, double lambda, double *gain)
 	return pow(product, 1.0 / w->p.dims);
 }
 
-static void print_row(double lambda, double noise, double width, double gain)
+/* What of the ball's contrast is left: the solve is linear, and its data is F^H F of the ball. */
+static double kept_of(struct work *w, double lambda)
 {
-	(void)printf("%12.4g %14.6g %14.3f %9.3f\n", lambda, noise, width, gain);
+	struct bs_pcg_result result;
+
+	bs_ball_put(&w->ball, w->image);
+	bs_solver_gram(&w->s, w->image, w->fhd);
+	bs_solver_solve_image(&w->s, lambda, w->fhd, w->image, &result);
+	return bs_ball_kept(&w->ball, w->image);
+}
+
+static void print_row(double lambda, double noise, double width, double gain, double kept)
+{
+	(void)printf("%12.4g %14.6g %14.3f %9.3f", lambda, noise, width, gain);
+	if (isfinite(kept))
+		(void)printf(" %9.3f", kept);
+	(void)printf("\n");
 }
 
 /* Finds where a curve over log lambda crosses a limit between two points. NAN: nowhere. */
@@ -252,19 +308,35 @@ static int propose(struct work *w)
 			w->q.lambda[0], w->q.lambda[1], by_width ? "width" : "noise", limit);
 	(void)printf("proposed: lambda %.3g\n", found);
 	width = width_of(w, found, &gain);
-	print_row(found, noise_of(w, found), width, gain);
+	print_row(found, noise_of(w, found), width, gain,
+		  w->ball.radius > 0.0 ? kept_of(w, found) : NAN);
 	return 0;
 }
 
-static int draw(const struct work *w, struct bs_fail *why)
+/* A lambda that is chosen by noise or error alone halves small lesions. */
+static void warn(const struct work *w)
+{
+	uint32_t i = 0;
+
+	while (i < w->q.steps && !(w->kept[i] < KEPT_LEAST))
+		i++;
+	if (w->ball.radius > 0.0 && i < w->q.steps)
+		(void)printf(
+			"warning: from lambda %.3g on a lesion of radius %g keeps less than %g "
+			"of its contrast\n",
+			w->lambda[i], w->ball.radius, KEPT_LEAST);
+}
+
+/* y: columns of the table, of which the last one is the ball's. */
+static int draw(const struct work *w, const double *const y[4], const char *const titles[4],
+		struct bs_fail *why)
 {
 	static char svg[64 << 10];
 	struct bs_text t = { svg, sizeof(svg), 0, false };
-	const double *const y[3] = { w->noise, w->width, w->gain };
-	const char *const titles[3] = { "noise", "width, voxels", "gain" };
+	const int panels = w->ball.radius > 0.0 ? 4 : 3;
 
-	bs_chart_begin(&t, 630);
-	for (int i = 0; i < 3; i++) {
+	bs_chart_begin(&t, 15 + 205 * (uint32_t)panels);
+	for (int i = 0; i < panels; i++) {
 		struct bs_chart c = { .t = &t,
 				      .first = log10(w->lambda[0]),
 				      .last = log10(w->lambda[w->q.steps - 1]),
@@ -282,30 +354,93 @@ static int draw(const struct work *w, struct bs_fail *why)
 	return bs_text_save(w->q.svg, &t, why);
 }
 
+static double lambda_at(const struct work *w, uint32_t i)
+{
+	return w->q.lambda[0] *
+	       pow(w->q.lambda[1] / w->q.lambda[0], (double)i / (double)(w->q.steps - 1));
+}
+
 static int tune(struct work *w, struct bs_fail *why)
 {
-	(void)printf("# protocol %s, noise %g, voxel %u,%u,%u, %u iterations\n%12s %14s %14s %9s\n",
-		     w->p.name, w->q.noise, w->at[0], w->at[1], w->at[2], w->p.iterations, "lambda",
-		     "noise", "width (voxels)", "gain");
+	static const char *const titles[4] = { "noise", "width, voxels", "gain", "contrast kept" };
+	const double *const y[4] = { w->noise, w->width, w->gain, w->kept };
+
+	(void)printf(
+		"# protocol %s, noise %g, voxel %u,%u,%u, %u iterations\n%12s %14s %14s %9s%s\n",
+		w->p.name, w->q.noise, w->at[0], w->at[1], w->at[2], w->p.iterations, "lambda",
+		"noise", "width (voxels)", "gain", w->ball.radius > 0.0 ? "      kept" : "");
 	bs_progress_begin(&w->progress, "solving", (uint64_t)w->q.steps * w->q.trials, "trials");
 	for (uint32_t i = 0; i < w->q.steps; i++) {
-		w->lambda[i] = w->q.lambda[0] * pow(w->q.lambda[1] / w->q.lambda[0],
-						    (double)i / (double)(w->q.steps - 1));
+		w->lambda[i] = lambda_at(w, i);
 		w->noise[i] = noise_of(w, w->lambda[i]);
 		w->width[i] = width_of(w, w->lambda[i], &w->gain[i]);
+		w->kept[i] = w->ball.radius > 0.0 ? kept_of(w, w->lambda[i]) : NAN;
 		bs_progress_hide(&w->progress);
-		print_row(w->lambda[i], w->noise[i], w->width[i], w->gain[i]);
+		print_row(w->lambda[i], w->noise[i], w->width[i], w->gain[i], w->kept[i]);
 		(void)fflush(stdout);
 	}
 	bs_progress_end(&w->progress);
-	return w->q.svg == NULL ? 0 : draw(w, why);
+	warn(w);
+	return w->q.svg == NULL ? 0 : draw(w, y, titles, why);
+}
+
+/* Tries lambda on a recording: the columns change, noise, iterations and kept. */
+static int scan(struct work *w, struct bs_fail *why)
+{
+	static const char *const titles[4] = { "change", "noise", "iterations", "contrast kept" };
+	const double *const y[4] = { w->width, w->noise, w->gain, w->kept };
+	static struct bs_tune_scan s;
+	int rc;
+
+	s = (struct bs_tune_scan){ .site = w->site,
+				   .p = w->p,
+				   .recording = w->q.recording,
+				   .before = w->q.before,
+				   .noise = w->q.noise,
+				   .ball = w->ball,
+				   .height = w->q.height };
+	rc = bs_tune_scan_open(&s, w->q.steps, why);
+	if (rc == 0)
+		(void)printf("# protocol %s, noise %g, %s\n%12s %12s %14s %10s%s\n", w->p.name,
+			     w->q.noise,
+			     w->p.prior.kind != BS_PRIOR_NONE ? "solve.lambda" : "ls.lambda",
+			     "lambda", "change", "noise", "iterations",
+			     w->ball.radius > 0.0 ? "      kept" : "");
+	for (uint32_t i = 0; rc == 0 && i < w->q.steps; i++) {
+		struct bs_tune_row row;
+
+		rc = bs_tune_scan_at(&s, lambda_at(w, i), &row, why);
+		if (rc != 0)
+			break;
+		w->lambda[i] = row.lambda;
+		w->width[i] = row.change;
+		w->noise[i] = row.noise;
+		w->gain[i] = row.iterations;
+		w->kept[i] = row.kept;
+		(void)printf("%12.4g %12.4g %14.6g %10u", row.lambda, row.change, row.noise,
+			     row.iterations);
+		if (isfinite(row.kept))
+			(void)printf(" %9.3f", row.kept);
+		(void)printf("\n");
+		(void)fflush(stdout);
+	}
+	if (rc == 0)
+		warn(w);
+	if (rc == 0 && w->q.png != NULL)
+		rc = bs_tune_scan_draw(&s, w->q.png, why);
+	if (rc == 0 && w->q.svg != NULL)
+		rc = draw(w, y, titles, why);
+	bs_tune_scan_close(&s);
+	return rc;
 }
 
 static int run_tune(int argc, char **argv)
 {
-	struct work w = {
-		.q = { .noise = 1.0, .lambda = { 1e-4, 1e2 }, .steps = 13, .trials = 4 }
-	};
+	struct work w = { .q = { .noise = 1.0,
+				 .lambda = { 1e-4, 1e2 },
+				 .steps = 13,
+				 .trials = 4,
+				 .radius = 2.0 } };
 	struct bs_fail why = { 0 };
 	int rc;
 	int status = bs_options_read(&bs_command_tune, &w.q, argc, argv);
@@ -320,13 +455,13 @@ static int run_tune(int argc, char **argv)
 	status = 0;
 	bs_progress_use();
 	rc = open_protocol(&w, &why);
-	if (rc == 0)
+	if (rc == 0 && w.q.recording == NULL)
 		rc = open_solver(&w, &why);
 	if (rc == 0)
-		rc = tune(&w, &why);
+		rc = w.q.recording != NULL ? scan(&w, &why) : tune(&w, &why);
 	if (rc != 0)
 		status = bs_command_fail(&bs_command_tune, "%s", why.text);
-	else if (w.q.resolution > 0.0 || w.q.max_noise > 0.0)
+	else if (w.q.recording == NULL && (w.q.resolution > 0.0 || w.q.max_noise > 0.0))
 		status = propose(&w);
 	close_work(&w);
 	return status;
@@ -339,7 +474,8 @@ const struct bs_command bs_command_tune = {
 		 "the width of its point spread over a range of lambda: noise by reconstructing "
 		 "noise alone, width by the answer to an impulse (full width at half maximum, "
 		 "geometric mean over the axes). gain is the sum of that answer: below 1 where "
-		 "lambda takes signal along with noise.",
+		 "lambda takes signal along with noise. kept (--ball) is what a lesion, whose data "
+		 "is put in, has of its contrast.",
 	.options = options,
 	.run = run_tune,
 };

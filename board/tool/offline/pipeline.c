@@ -9,6 +9,7 @@
 #include "core/progress.h"
 #include "core/thread/clock.h"
 #include "drivers/file/cfl.h"
+#include "drivers/log/solved.h"
 #include "ipc/wire/xml.h"
 
 #define GRAM ((size_t)BS_COILS_MAX * BS_COILS_MAX) /* most values of a noise readout's covariance */
@@ -91,6 +92,23 @@ static int leave_images(void *arg, struct bs_fail *why)
 	return rc;
 }
 
+int bs_pipeline_again(struct bs_pipeline *l, const char *recording, const struct bs_protocol *p,
+		      struct bs_fail *why)
+{
+	const struct bs_solved_head head = { 0, p->name };
+	int damaged;
+
+	l->steps = calloc(1, sizeof(*l->steps));
+	if (l->steps == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "no memory for how far solves went");
+	damaged = bs_solved_read(l->steps, recording, &head, why);
+	return damaged <= 0 ? damaged
+			    : bs_fail(why, BS_ERR_FORMAT,
+				      "the log's file " BS_SOLVED_SUFFIX " has %d damaged records: "
+				      "without the file all images are made in full",
+				      damaged);
+}
+
 int bs_pipeline_before(struct bs_pipeline *l, const struct bs_site *site, const char *protocol,
 		       const char *recording, struct bs_fail *why)
 {
@@ -168,6 +186,8 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 	if (rc != 0)
 		return lenient ? 0 : rc;
 	bs_intake_put(&in, &acq->head, row, acq->traj, acq->data, l->readout);
+	if (l->change != NULL && bs_mrd_kind(acq->head.flags) == BS_KIND_IMAGING)
+		l->change(l->change_arg, &acq->head, row, l->readout);
 	if (bs_intake_sums(&in, &acq->head))
 		(void)bs_scan_noise_add(&l->noise, &l->info, &acq->head, l->readout);
 	rc = bs_intake_fits(&in, &acq->head, why);
@@ -203,6 +223,7 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 	bs_scan_noise_open(&l->noise, &l->info, noise);
 	rc = bs_scan_study_open(&l->scan_study, study_of(l), l->armed.protocol, &l->info, why);
 	bs_armed_scan(&l->armed, &l->info, &l->noise.noise);
+	bs_recon_steps(l->armed.recon, l->steps);
 	if (rc == 0)
 		rc = bs_armed_take(&l->armed, study_of(l), &l->scan_study, &l->info, why);
 	bs_progress_begin(&progress, "reconstructing", n, "readouts");
@@ -260,4 +281,5 @@ void bs_pipeline_close(struct bs_pipeline *l)
 		free(l->past);
 	}
 	free(l->readout);
+	free(l->steps);
 }

@@ -33,6 +33,10 @@ struct bs_pipeline {
 	struct bs_past *past; /* what earlier recordings left; NULL: nothing */
 	bool borrowed;        /* past belongs to another pipeline */
 	struct bs_scan_study scan_study;
+	/* changes the samples of an image's readout, [channel][sample] complex; NULL: nothing */
+	void (*change)(void *arg, const struct bs_mrd_acq *head, uint32_t row, float *samples);
+	void *change_arg;
+	struct bs_solved *steps; /* how far solves went before; NULL: not known */
 	struct bs_team *team;
 	const struct bs_site *site; /* site from which it was armed */
 	struct bs_armed armed;
@@ -46,6 +50,12 @@ struct bs_pipeline {
 int bs_pipeline_open(struct bs_pipeline *l, const char *recording, struct bs_fail *why);
 /* Takes another recording's noise, for a recording that has none; call before arm. */
 int bs_pipeline_noise(struct bs_pipeline *l, const char *recording, struct bs_fail *why);
+/*
+ * Reads how far the service's solves went, where the recording is a log of this protocol's scan:
+ * run makes the same images.
+ */
+int bs_pipeline_again(struct bs_pipeline *l, const char *recording, const struct bs_protocol *p,
+		      struct bs_fail *why);
 /* Runs an earlier recording. protocol: its name; "" or NULL: as bs_config_choose finds it. */
 int bs_pipeline_before(struct bs_pipeline *l, const struct bs_site *site, const char *protocol,
 		       const char *recording, struct bs_fail *why);

@@ -138,6 +138,10 @@ void bs_solver_solve_image(struct bs_solver *s, double lambda, const float *rhs,
 
 void bs_solver_gram(struct bs_solver *s, const float *in, float *out)
 {
+	const double l2 = s->p->w.l2 * (double)s->voxels; /* it is in what apply applies */
+
 	bs_ls_lambda(s->ls, 0.0);
 	bs_ls_apply(s->ls, in, out);
+	for (size_t i = 0; i < 2 * s->voxels; i++)
+		out[i] -= (float)(l2 * (double)in[i]);
 }

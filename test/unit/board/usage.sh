@@ -108,7 +108,7 @@ wrong "unexpected 's.h5'" replay -c x r.h5 s.h5
 wrong "unexpected 's.h5'" recon -c x -o y.cfl r.h5 s.h5
 wrong "unexpected 's.h5'" certify -c x r.h5 s.h5
 for c in serve arm; do wrong "unexpected 'x'" $c -c y x; done
-wrong "unexpected 'x'" tune -c y -p z x
+wrong "unexpected 'w'" tune -c y -p z x w
 wrong "unexpected 'x'" phantom -o y.h5 x
 for c in status version drain reload; do wrong "unexpected 'x'" $c x; done
 wrong "unexpected '--json'" status -- --json
@@ -171,6 +171,7 @@ numbers receive message 0 2048
 numbers record segment 1 4097
 for c in record log; do numbers $c keep-hours 0 1e7; done
 numbers tune trials 0 1001
+numbers tune radius 0 -1
 numbers tune lambda 1 0:1 1:0 1:2:3 1,
 numbers tune at 3 1,2,3,4 1,-2 1,,2
 numbers phantom matrix 32 32x32x32x32 0x32 32x513 32x

@@ -61,12 +61,12 @@ static const struct {
 	  "frame: { step = 1; };\n"
 	  "backend = \"cuda\"; solve: { prior = \"low_rank\"; lambda = 0.1; }; } );",
 	  "5: protocols.[0].backend: solve.prior along frames in 3D, or low_rank of more than 48" },
-	{ SOLVES("solve: { start = \"last\"; }; budget: { image_ms = 9.0; on_miss = \"shed\"; };"),
-	  "4: protocols.[0].solve.start: needs budget.on_miss flag" },
 };
 static const struct {
 	const char *text, *plan;
 } taken[] = {
+	{ SOLVES("solve: { start = \"last\"; }; budget: { image_ms = 9.0; on_miss = \"shed\"; };"),
+	  "grid > prox > combine" },
 	{ SOLVES("solve: { prior = \"wavelet\"; lambda = 0.1; };"), "grid > prox > combine" },
 	{ SOLVES("solve: { prior = \"low_rank\"; lambda = 0.1; }; frame: { step = 6; };"),
 	  "grid > prox > combine" },

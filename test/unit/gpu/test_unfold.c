@@ -349,6 +349,12 @@ int main(void)
 		  IRREGULAR, 0, true, 2 },
 		{ "3D, two sets, W", { { 5, 4 }, { 3, 5, 4 }, 4, 2, 400, 0.2, 0, 0 }, CAIPI, 2,
 		  true, 2 },
+		{ "one column, 9 coils, W", { { 7, 5 }, { 1, 7, 5 }, 9, 1, 400, 0.2, 0, 0 },
+		  IRREGULAR, 0, true, 2 },
+		{ "one column, 17 coils, two sets",
+		  { { 6, 5 }, { 1, 6, 4 }, 17, 2, 400, 0.05, 0, 0 }, CAIPI, 2, false, 2 },
+		{ "one column, 3 coils", { { 11, 1 }, { 1, 11, 1 }, 3, 1, 400, 0.02, 0, 0 },
+		  REGULAR, 2, false, 2 },
 		{ "32 coils", { { 13, 1 }, { 3, 13, 1 }, 32, 1, 400, 0.05, 0, 0 }, REGULAR, 4,
 		  false, 2 },
 	};

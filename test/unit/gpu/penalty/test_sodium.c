@@ -144,6 +144,7 @@ static void test_errors(struct bs_solver *s)
 		double off, most;
 	} row[] = { { 0.0, 0.0585 }, { 0.5, 0.0635 }, { 1.0, 0.0985 } };
 	const double without = solve(s, false);
+	double aligned = 0.0;
 	struct bs_offset o;
 
 	CHECK(without < 0.115, "without W: NRMSE %.4f", without);
@@ -158,7 +159,10 @@ static void test_errors(struct bs_solver *s)
 		      "%g voxels off: found %.2f, %.2f, %.2f %s", row[i].off, (double)o.voxels[0],
 		      (double)o.voxels[1], (double)o.voxels[2], why.text);
 		e = solve(s, true);
-		CHECK(e <= row[i].most, "%g voxels off: NRMSE %.4f", row[i].off, e);
+		aligned = i == 0 ? e : aligned;
+		/* half a voxel of misregistration costs at most 0.005 */
+		CHECK(e <= row[i].most && (row[i].off > 0.5 || e <= aligned + 0.005),
+		      "%g voxels off: NRMSE %.4f, %.4f more", row[i].off, e, e - aligned);
 	}
 }
 

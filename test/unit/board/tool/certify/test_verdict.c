@@ -112,7 +112,7 @@ static void test_images(void)
 	c.run[0].rung[BS_RUNG_FEWER] = 4;
 	c.run[0].rung[BS_RUNG_GRIDDING] = 2;
 	c.run[0].rung[BS_RUNG_LATE] = 1;
-	judged(BS_VERDICT_BROKEN, ": 7 (by fewer iterations 4, by gridding 3)",
+	judged(BS_VERDICT_BROKEN, ": 7 (by fewer iterations 4, without the prior 0, by gridding 3)",
 	       "in time, but gridded instead of solved");
 	good();
 	c.run[0].bypassed = c.run[0].degraded = 3; /* on_late = "mark" */
