@@ -2,7 +2,7 @@
  * test/fault/fault_stream.c - good messages in bad order, and senders that misbehave, through the
  * real socket: gaps, duplicates, what comes out of turn, scans that stop, senders that vanish
  */
-/* Holds: W1, W7, W8, W9, W10, W11, W14, W65, W67, W68 */
+/* Holds: W1, W7, W8, W9, W10, W11, W14, W65, W68 */
 #define _GNU_SOURCE
 #include "test/support/expect.h"
 

@@ -3,7 +3,7 @@
  * was handed on is the same in the envelope, for the budget and for a certificate, and its
  * attributes agree
  */
-/* Holds: W42 */
+/* Holds: W36, W42 */
 #define _GNU_SOURCE
 #include "board/emit/message.h"
 #include "core/memory/pools.h"
