@@ -79,12 +79,13 @@ check "none listens over TCP" [ -z "$(comm -12 own.txt tcp.txt)" ]
 check "nor does the package's site file name a port" [ -z "$(grep 'tcp://' said.txt)" ]
 
 # The units: a row each
-for unit in boreside boreside-bridge boreside-web; do
+for unit in boreside boreside-bridge boreside-web boreside-step@; do
 	f=$root/board/deploy/$unit.service
 	user=$(sed -n 's/^User=//p' "$f")
 	grep -q '^DynamicUser=yes' "$f" && user='its own'
 	ip=any
 	grep -q '^IPAddressDeny=any' "$f" && ip=$(sed -n 's/^IPAddressAllow=//p' "$f")
+	[ -n "$ip" ] || ip=none
 	caps=$(sed -n 's/^CapabilityBoundingSet=//p' "$f")
 	row="| \`$unit.service\` | $user | $(sed -n 's/^UMask=//p' "$f") | ${caps:-none} | $ip |"
 	check "the page has $row" grep -qF "$row" "$page"

@@ -4,6 +4,7 @@
  *
  *     fault_step [IMAGES SEED]   the campaign alone, of so many images
  */
+/* Holds: T1, T2 */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <glob.h>

@@ -1,6 +1,7 @@
 #!/bin/bash
 # test/replay/scan/step.sh - a site's own step (ipc/step.h): the example in C, and that in Python,
 # in the service and in `boreside recon`, which gives it all the time it takes; what check says
+# Holds: T2
 set -u
 . "$(dirname "$0")/../../support/scratch.bash"
 here=$(cd "$(dirname "$0")/../../.." && pwd)

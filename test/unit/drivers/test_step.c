@@ -2,6 +2,7 @@
  * test/unit/drivers/test_step.c - the service's side of a step against real processes that keep to
  * ipc/step.h, and that do not
  */
+/* Holds: T1, T3, T4 */
 #define _GNU_SOURCE
 #include "drivers/step/door.h"
 
