@@ -476,7 +476,7 @@ install:
 	sh $(DEPLOY)/man/make.sh $(TELLS) $(SHARE)/man
 	sh $(DEPLOY)/man/complete.sh $(TELLS) bash >$(BASH)
 	sh $(DEPLOY)/man/complete.sh $(TELLS) zsh >$(ZSH)
-	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md drivers/sink/DICOM.md $(DOC)
+	install -m 644 README.md LICENSE CHANGELOG.md ipc/WIRE.md $(DOC)
 	install -d $(INCLUDE) $(DOC)/step
 	install -m 644 ipc/step.h $(INCLUDE)
 	for step in $(wildcard drivers/step/*/*); do \
@@ -484,7 +484,7 @@ install:
 		chmod 644 $(DOC)/step/$${step##*/} || exit 1; \
 	done
 	install -m 644 $(wildcard board/doc/*.md board/doc/*.py) $(DOC)
-	install -m 644 $(wildcard $(DEPLOY)/*.yml) $(DOC)
+	install -m 644 drivers/sink/DICOM.md $(wildcard $(DEPLOY)/*.yml) $(DOC)
 	install -m 644 $(wildcard config/*.cfg config/*.cfl config/*.hdr config/*.md) $(DOC)/config
 
 uninstall:

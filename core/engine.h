@@ -112,7 +112,7 @@ struct bs_report {
 	bool gridded;
 	/* in: the solver leaves the prior out (core/latency/budget.h) */
 	bool quadratic;
-	bool again; /* in: the image was made before, and is made as then (core/frame/solved.h) */
+	bool again; /* in: the image was made before, and is made as then (core/solve/solved.h) */
 	/* in and out: most iterations of the solve that W is aligned by; 0: the protocol's */
 	uint32_t first;
 	uint32_t unknown; /* in: axes that partial Fourier leaves as zeros (core/frame/center.h) */

@@ -58,7 +58,7 @@
 #include "core/frame/intake.h"
 #include "core/frame/lines.h"
 #include "core/frame/readout.h"
-#include "core/frame/solved.h"
+#include "core/solve/solved.h"
 #include "core/mrd.h"
 #include "core/plan/scankey.h"
 

@@ -1,6 +1,6 @@
 /*
  * drivers/log/solved.h - the file beside a scan's log that has what became of its frames
- * (core/frame/solved.h): STEM.steps, where the log's files are STEM-INDEX.bslog
+ * (core/solve/solved.h): STEM.steps, where the log's files are STEM-INDEX.bslog
  *
  * A head of 80 bytes: "BSLOGSTP", the session (u64), the protocol's name with zeros behind it. Then
  * records of 16 bytes: CRC-32C of the other 12, number of the frame (u32), its word (u64). They are
@@ -13,7 +13,7 @@
 #define BS_DRIVERS_LOG_SOLVED_H
 
 #include "core/err.h"
-#include "core/frame/solved.h"
+#include "core/solve/solved.h"
 
 #define BS_SOLVED_SUFFIX ".steps"
 

@@ -19,6 +19,7 @@ chmod 755 "$dir"
 . "$here/test/support/said.bash"
 export DEB_BUILD_OPTIONS=noautodbgsym
 unset SOURCE_DATE_EPOCH
+stamp=$(git -C "$here" log -1 --format=%ct)
 
 check "a package is made" sh "$here/board/deploy/debian/build.sh" boreside "$BORESIDE" "$dir/out"
 deb=$(tail -n 1 "$dir/said") json=${deb%.deb}.spdx.json
@@ -89,7 +90,7 @@ other=$dir/another/place
 mkdir -p "$other"
 git -C "$here" ls-files -z --cached --others --exclude-standard |
 	tar -C "$here" --null -T - -cf - | tar -C "$other" -xf -
-touch -d "@$(git -C "$here" log -1 --format=%ct)" "$other/CHANGELOG.md"
+touch -d "@$stamp" "$other/CHANGELOG.md"
 cp "$BORESIDE" "$other/boreside"
 as=()
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then

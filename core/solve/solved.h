@@ -1,5 +1,5 @@
 /*
- * core/frame/solved.h - how far the solves of a scan's frames went, where time decided it
+ * core/solve/solved.h - how far the solves of a scan's frames went, where time decided it
  *
  * With budget.on_miss shed an image depends on when it was made: the ladder stood on some rung, or
  * the deadline stopped its solve. One word a frame says what came of that. A frame that has its
@@ -10,8 +10,8 @@
  * image leaves (drivers/log/solved.h). Words are single stores: a successor may read them at any
  * moment. Tests: test/unit/core/frame/test_again.c, test/replay/again.sh
  */
-#ifndef BS_CORE_FRAME_SOLVED_H
-#define BS_CORE_FRAME_SOLVED_H
+#ifndef BS_CORE_SOLVE_SOLVED_H
+#define BS_CORE_SOLVE_SOLVED_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
