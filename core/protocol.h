@@ -46,10 +46,7 @@ enum bs_lacking { BS_LACKING_REFUSE, BS_LACKING_ZEROS };
  * (core/study/study.h).
  */
 enum bs_maps_from { BS_MAPS_FILE, BS_MAPS_ESPIRIT, BS_MAPS_WALSH, BS_MAPS_STUDY };
-/*
- * velocity: set 0 leaves as a magnitude, the other sets as velocities against it
- * (core/flow/flow.h).
- */
+/* velocity: set 0 leaves as a magnitude, others as velocities against it (core/flow/flow.h) */
 enum bs_output { BS_OUTPUT_MAGNITUDE, BS_OUTPUT_COMPLEX, BS_OUTPUT_PHASE, BS_OUTPUT_VELOCITY };
 enum bs_traj_type {
 	BS_TRAJ_FILE,

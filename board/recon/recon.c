@@ -37,10 +37,7 @@ static void give_up(struct recon_worker *w, const struct bs_fail *why)
 	bs_shm_ring_bell(&w->env->shm, BS_WORKER_INGEST);
 }
 
-/*
- * Notes an image that could not be calibrated. A later image of the scan may be, since each image
- * may have other lines; the outcome counts the images.
- */
+/* Notes an image that could not be calibrated. A later image of the scan, with other lines, may. */
 static bool may_come(struct recon_worker *w)
 {
 	const struct bs_scan_info *info = &recon_record(w)->info;

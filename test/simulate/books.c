@@ -270,7 +270,7 @@ void books_relaxed_lost(void)
 
 		if (b->relaxed)
 			b->durable = b->held = 0;
-		/* an ACK that is under way, or comes from a closed log, may still call them durable */
+		/* an ACK under way, or of a closed log, may still call them durable */
 		for (uint64_t seq = b->numbers; service_relaxed() && seq > b->excused; seq--)
 			if (b->mark[seq] & MARK_DELIVERED)
 				b->excused = seq;

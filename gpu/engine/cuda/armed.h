@@ -94,7 +94,7 @@ struct bs_armed_cuda {
 	 * NULL: readouts are read in mapped memory
 	 */
 	float *staging;
-	/* readouts of a share that are in staging and not on their way: consecutive, of one frame */
+	/* readouts of a share that wait in staging: consecutive ones of a frame */
 	struct {
 		uint32_t frame, first, count;
 	} batch;

@@ -1,8 +1,6 @@
 /*
  * test/unit/ipc/test_gate.c - the endpoint of many peers: libraries' sockets and raw ones that
- * misbehave, over ipc and tcp
- *
- * The gate is driven by this thread: a raw peer's bytes lie in its socket until the gate is asked.
+ * misbehave, over ipc and tcp. This thread drives the gate: a raw peer's bytes lie in its socket.
  */
 /* Holds: W19, W20, W21 */
 #define _GNU_SOURCE
