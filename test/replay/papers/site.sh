@@ -1,8 +1,9 @@
 #!/bin/bash
 # test/replay/papers/site.sh - board/doc/SITE.md says what a node leaves: a scan whose header names
-# a study goes through a service as the package sets it up, with every kind of taker; each kind of file that
-# is there then has its row in the page, with its mode and whether it has what the header says. The
-# page says of the units what they say, and no port is open that the site file does not name.
+# a study goes through a service as the package sets it up, with every kind of taker; each kind of
+# file that is there then has its row in the page, with its mode and whether it has what the header
+# says. The page says of the units what they say, and no port is open that the site file does not
+# name.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../support/scratch.bash"
