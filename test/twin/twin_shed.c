@@ -144,9 +144,9 @@ static void rung(const char *name, struct side *h, struct side *c, const struct 
 static void ladder(const char *name, enum bs_method method, const struct bs_engine *host,
 		   const struct bs_engine *cuda)
 {
-	static const struct bs_aim full = { false, 0 };
-	static const struct bs_aim fewer = { false, ITERATIONS / 2 };
-	static const struct bs_aim gridding = { true, ITERATIONS / 2 };
+	static const struct bs_aim full = { false, false, 0 };
+	static const struct bs_aim fewer = { false, false, ITERATIONS / 2 };
+	static const struct bs_aim gridding = { true, false, ITERATIONS / 2 };
 	struct bs_protocol p = protocol(method);
 	uint64_t values = 2 * bs_protocol_samples(&p) * p.coils;
 	float *data = malloc(values * 4);
