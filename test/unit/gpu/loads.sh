@@ -9,8 +9,8 @@ beside=$(dirname "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")
 dump=${CUOBJDUMP:-$(command -v cuobjdump || echo "$beside/cuobjdump")}
 read=${NVDISASM:-$(command -v nvdisasm || echo "$beside/nvdisasm")}
 # what the plan wrote, before any of these kernels: source text of each __ldg that is allowed
-tables='scale|p\.scale_in|p\.scale_out|turn|turns|s\.source|s\.weight|weight|inverse|m\.slice'
-tables="$tables|map|maps|a\.maps|crowd|axis\.turns|spectra"
+tables='scale|p\.scale_in|p\.scale_out|twiddle|root|s\.source|s\.weight|weight|inverse|m\.slice'
+tables="$tables|map|maps|a\.maps|crowd|axis\.twiddles|spectra"
 for field in reach range span cell order offset weight start; do
 	tables="$tables|d\\.$field"
 done
