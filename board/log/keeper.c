@@ -193,6 +193,7 @@ bool bs_keeper_news(const struct bs_keeper *k)
 {
 	/* a required log that fails is never unprotected: bs_keeper_broken tells of it */
 	return atomic_load(&k->r->done) != k->seen_done ||
+	       atomic_load(&k->r->mark) != k->seen_mark ||
 	       (!k->o.required &&
 		(atomic_load(&k->r->failed) != 0) > atomic_load(&k->r->unprotected));
 }
@@ -237,6 +238,7 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 	if (done != k->seen_done)
 		k->progress_ns = now_ns;
 	k->seen_done = done;
+	k->seen_mark = mark;
 	if (bs_keeper_broken(k))
 		return false;
 	slow = done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS;
@@ -314,6 +316,7 @@ static void take_over(struct bs_keeper *k)
 		/* the scan's OPEN is seen, but never put */
 		r->seen[r->seen_number % BS_LOG_SEEN] = 0;
 	k->seen_done = atomic_load(&r->done);
+	k->seen_mark = atomic_load(&r->mark);
 	k->progress_ns = k->ended_ns = bs_now_ns();
 }
 

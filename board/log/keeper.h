@@ -64,7 +64,7 @@ struct bs_keeper {
 	struct bs_bell bell;
 	int bell_fd;
 	/* the caller's thread alone uses the next members */
-	uint64_t seen_done; /* entries that were done when the keeper last looked */
+	uint64_t seen_done, seen_mark; /* entries done, and their mark, at the last look */
 	int64_t progress_ns;
 	int64_t ended_ns;
 	/* the keeper's thread alone uses the next members */

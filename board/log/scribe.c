@@ -33,8 +33,9 @@ static void publish(struct bs_keeper *k, bool kept)
 			atomic_fetch_add(&r->lacking, 1);
 		}
 	}
-	atomic_store(&r->mark, k->read_mark);
+	/* a successor that knew the mark alone would write again what the sender was told of */
 	atomic_store(&r->done, k->read_entries);
+	atomic_store(&r->mark, k->read_mark);
 	/* the value is stored last: a successor starts to count here */
 	atomic_store(&r->tail, k->read);
 	k->o.wake(k->o.arg);

@@ -141,7 +141,7 @@ void rules_begin(struct rules *r, uint64_t session, const char *protocol, const 
 bool rules_put(struct rules *r, enum sender_kind kind, const void *payload, size_t len,
 	       int64_t now_ns)
 {
-	if (r->state != SENDER_STREAMING || r->next_seq > r->books.durable + r->window)
+	if (r->state != SENDER_STREAMING || r->next_seq > r->books.most_durable + r->window)
 		return false;
 	keep(r, kind, payload, len, NULL, 0, now_ns);
 	r->acqs += kind == SENDER_ACQ;
