@@ -272,10 +272,14 @@ static bool take_entry(struct bs_keeper *k, const struct bs_spool_entry *e, uint
 	return true;
 }
 
-/* Gives up all entries before number `entries`. Their log stays as it is, without a seal. */
+/*
+ * Gives up all entries before number `entries`. Their log stays as it is; where the scan is over,
+ * the stock ends it, since OUTCOME names a log that has an end.
+ */
 static void give_up(struct bs_keeper *k, uint64_t entries)
 {
 	const uint64_t head = atomic_load(&k->r->head);
+	char name[BS_LOG_NAME];
 
 	if (k->read_entries >= entries && atomic_load(&k->r->done) >= entries)
 		return;
@@ -289,8 +293,12 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 			k->read_mark = e->mark;
 		k->read = bs_spool_behind(k, k->read);
 	}
-	if (k->r->state != BS_SPOOL_NO_LOG)
+	if (k->r->state != BS_SPOOL_NO_LOG) {
 		close_log(k);
+		name_log(k->r, name);
+		if (atomic_load(&k->r->end) != 0 && !k->r->early)
+			bs_stock_seal(&k->stock, name);
+	}
 	atomic_store(&k->r->failed, 0); /* of no other scan: the next one's log is tried at once */
 	publish(k, false);
 }

@@ -165,6 +165,7 @@ static void test_hangs(void)
 {
 	struct bs_wire_ack ack = { 0 };
 	char words[128];
+	char slow[BS_LOG_NAME];
 	int64_t later;
 
 	open_scan(4);
@@ -183,6 +184,7 @@ static void test_hangs(void)
 	      "the scan's end waits for a while");
 	bs_keeper_words(&k, words, sizeof(words));
 	CHECK(strstr(words, "lacks 1 messages") != NULL, "\"%s\"", words);
+	(void)snprintf(slow, sizeof(slow), "%s", shared->record.name);
 	open_scan(5);
 	put(5, 1);
 	CHECK(look(1).durable == 1 && look(1).unprotected == 2,
@@ -193,6 +195,8 @@ static void test_hangs(void)
 	read_log(shared->record.name);
 	CHECK(got.count == 2 && got.sealed && atomic_load(&shared->record.unprotected) == 0,
 	      "the next scan has its log, and is protected");
+	AWAIT((read_log(slow), got.sealed));
+	CHECK(got.count >= 2, "the log that was given up has an end, too");
 	clean();
 }
 
