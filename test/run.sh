@@ -2,10 +2,10 @@
 # test/run.sh PROGRAM...: runs each test, prints its failures and one line for each program, and
 # the sum. A program (or script) prints "ok ...", "not ok ...", "skip ..." lines. One that ends
 # non-zero without having said "not ok", or says nothing at all, counts as one failure. Each is
-# ended after TEST_SECONDS, which only a hang reaches. TEST_JOBS run side by side: two for each
-# processor, since services mostly wait, and at most 4.
+# ended after TEST_SECONDS, which only a hang reaches. TEST_JOBS run side by side: one more than
+# there are processors, since services mostly wait, and at most 4.
 set -u
-jobs=${TEST_JOBS:-$((2 * $(nproc)))}
+jobs=${TEST_JOBS:-$(($(nproc) + 1))}
 [ "$jobs" -le 4 ] || jobs=4
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
