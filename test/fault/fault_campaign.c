@@ -317,11 +317,12 @@ static void say_broken(unsigned number, unsigned there, unsigned twice)
 	const struct words *w = &r->words;
 
 	printf("# round %u, %s: %s killed after %.1f ms: %s, %llu acquisitions, held %llu, "
-	       "durable %llu, %llu in the log, %u images, %u twice, undelivered %llu, back %llu "
-	       "%llu, wrong %llu\n",
+	       "durable %llu, unprotected %llu, %llu in the log, %u images, %u twice, undelivered "
+	       "%llu, back %llu %llu, wrong %llu\n",
 	       number, player_names[r->player], names[r->victim], (double)r->moment_ns * 1e-6,
 	       w->ended ? bs_err_name(w->code) : "no words", w->acquisitions, w->held, w->durable,
-	       r->logged, there, twice, w->undelivered, w->held_back, w->durable_back, w->wrong);
+	       w->unprotected, r->logged, there, twice, w->undelivered, w->held_back,
+	       w->durable_back, w->wrong);
 }
 
 /* How often each promise was broken by a kill of each. */
@@ -344,7 +345,9 @@ static void judge(unsigned broken[PROMISES][VICTIMS])
 		bad[COUNTS] = w->ended && w->code == 0 && there + w->undelivered < FRAMES;
 		bad[LOGGED] =
 			w->ended && w->held > 0 && r->logged + w->unprotected < w->durable + 1;
-		bad[WHOLE] = w->ended && (w->code != 0 || w->acquisitions != FRAMES * LINES);
+		/* a new start has no more than the log: what was told as unprotected may be gone */
+		bad[WHOLE] = w->ended && (w->code != 0 || w->acquisitions != FRAMES * LINES) &&
+			     !(r->victim == SUPERVISOR && w->unprotected > 0);
 		bad[ACKS] = w->durable_back + w->wrong > 0 ||
 			    (w->held_back > 0 && r->victim != SUPERVISOR);
 		for (int p = 0; p < PROMISES; p++) {
