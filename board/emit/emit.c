@@ -47,7 +47,7 @@ void bs_emit_init(struct emit *e, struct bs_worker_env *env)
 	const struct bs_scan_record *scan = env->shm.s->scan;
 
 	e->env = env;
-	e->archive.socket = e->viewers.socket = e->steps.fd = -1;
+	e->archive.socket = e->viewers.socket = e->solved.fd = -1;
 	bs_lock_init(&e->lock, &e->change);
 	(void)pthread_mutex_init(&e->words, NULL);
 	if (atomic_load(&env->shm.s->taker[BS_TAKER_ARCHIVE].there))

@@ -66,7 +66,7 @@ struct emit {
 		int fd;
 		bool failed;
 		uint64_t scan, next; /* frames before next are filed */
-	} steps;                     /* file of the scan's steps (drivers/log/solved.h) */
+	} solved;                    /* file of how far its solves went (drivers/log/solved.h) */
 };
 
 /* Prepares emit. Call once, before everything else. */
@@ -76,7 +76,7 @@ void bs_emit_init(struct emit *e, struct bs_worker_env *env);
  * Files the steps of an image that is about to leave, and of those before it, where logs are kept.
  * First thread.
  */
-void bs_emit_file_steps(struct emit *e, const struct bs_image_meta *m);
+void bs_emit_file_solved(struct emit *e, const struct bs_image_meta *m);
 
 /* Any thread may call the rest. say: reports an event; fault: and counts it as a sink's fault. */
 void bs_emit_say(struct emit *e, enum bs_event_number number, int code, const char *text);

@@ -23,15 +23,15 @@ static int open_file(struct emit *e, const struct bs_image_meta *m, const char *
 	const struct bs_site *site = &e->env->site;
 	const struct bs_solved_head head = { m->session, site->protocol[m->protocol].name };
 
-	if (e->steps.fd >= 0)
-		(void)close(e->steps.fd);
-	e->steps.scan = m->scan;
-	e->steps.next = 0;
-	e->steps.failed = false;
-	return bs_solved_open(&e->steps.fd, site->log.dir, log, &head, why);
+	if (e->solved.fd >= 0)
+		(void)close(e->solved.fd);
+	e->solved.scan = m->scan;
+	e->solved.next = 0;
+	e->solved.failed = false;
+	return bs_solved_open(&e->solved.fd, site->log.dir, log, &head, why);
 }
 
-void bs_emit_file_steps(struct emit *e, const struct bs_image_meta *m)
+void bs_emit_file_solved(struct emit *e, const struct bs_image_meta *m)
 {
 	struct bs_scan_record *scan = &e->env->shm.s->scan[m->scan & 1];
 	const char *log = log_of(e->env->shm.s, scan);
@@ -39,20 +39,20 @@ void bs_emit_file_steps(struct emit *e, const struct bs_image_meta *m)
 	int rc = 0;
 
 	if (log[0] == '\0' || m->scan != atomic_load(&scan->id) || m->image.preview ||
-	    atomic_load(&scan->steps.used) == 0)
+	    atomic_load(&scan->solved.used) == 0)
 		return;
-	if (e->steps.scan != m->scan)
+	if (e->solved.scan != m->scan)
 		rc = open_file(e, m, log, &why);
-	if (rc == 0 && e->steps.fd >= 0)
-		rc = bs_solved_add(e->steps.fd, &scan->steps, e->steps.next, m->image.frame[1],
+	if (rc == 0 && e->solved.fd >= 0)
+		rc = bs_solved_add(e->solved.fd, &scan->solved, e->solved.next, m->image.frame[1],
 				   &why);
 	if (rc == 0 && m->image.frame[1] >= BS_SOLVED_MAX)
 		rc = bs_fail(&why, BS_ERR_SIZE,
 			     "frames beyond %u have no steps: made again, their images may differ",
 			     BS_SOLVED_MAX);
-	while ((bs_solved_of(&scan->steps, e->steps.next) & BS_SOLVED_FILED) != 0)
-		e->steps.next++;
-	if (rc != 0 && !e->steps.failed)
+	while ((bs_solved_of(&scan->solved, e->solved.next) & BS_SOLVED_FILED) != 0)
+		e->solved.next++;
+	if (rc != 0 && !e->solved.failed)
 		bs_emit_say(e, BS_EVENT_FAULT, rc, why.text);
-	e->steps.failed = e->steps.failed || rc != 0;
+	e->solved.failed = e->solved.failed || rc != 0;
 }

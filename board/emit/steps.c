@@ -11,7 +11,7 @@
 
 #define SPIN_NS INT64_C(1000000) /* time of polling for an answer, where the site wants polling */
 
-int bs_steps_open(struct emit *e, struct bs_fail *why)
+int bs_emit_steps_open(struct emit *e, struct bs_fail *why)
 {
 	const struct bs_site *site = &e->env->site;
 	const uint64_t pixels = e->env->shm.s->pools.image_bytes - BS_POOLS_PIXELS;
@@ -37,7 +37,7 @@ int bs_steps_open(struct emit *e, struct bs_fail *why)
 	return rc;
 }
 
-void bs_steps_close(struct emit *e)
+void bs_emit_steps_close(struct emit *e)
 {
 	for (uint32_t i = 0; e->door != NULL && i < e->env->site.steps; i++)
 		bs_door_close(&e->door[i]);
@@ -67,7 +67,7 @@ static void show(struct emit *e, uint32_t i)
 	bs_shm_ring_bell(&e->env->shm, BS_SUPERVISOR);
 }
 
-void bs_steps_look(struct emit *e)
+void bs_emit_steps_look(struct emit *e)
 {
 	for (uint32_t i = 0; i < e->env->site.steps; i++) {
 		bs_door_look(&e->door[i]);
@@ -80,7 +80,7 @@ static void beat(void *arg)
 	bs_worker_beat(arg);
 }
 
-void bs_steps_run(struct emit *e, uint32_t slot)
+void bs_emit_steps_run(struct emit *e, uint32_t slot)
 {
 	struct bs_shm *shm = &e->env->shm;
 	struct bs_image_meta *m = &shm->image_meta[slot];

@@ -13,11 +13,11 @@
 
 #include "board/emit/emit.h"
 
-int bs_steps_open(struct emit *e, struct bs_fail *why);
-void bs_steps_close(struct emit *e);
+int bs_emit_steps_open(struct emit *e, struct bs_fail *why);
+void bs_emit_steps_close(struct emit *e);
 /* Lets steps connect, and notices those that end or hang. The site has steps. */
-void bs_steps_look(struct emit *e);
+void bs_emit_steps_look(struct emit *e);
 /* The image's protocol has a step; the image is no preview. */
-void bs_steps_run(struct emit *e, uint32_t slot);
+void bs_emit_steps_run(struct emit *e, uint32_t slot);
 
 #endif

@@ -149,9 +149,9 @@ static void take_image(struct emit *e, uint32_t slot)
 	/* the image is noted as in hand: one whose message ends emit too often is given up */
 	atomic_store(&r->hand, slot + UINT64_C(1));
 	if (shm->log != NULL)
-		bs_emit_file_steps(e, m);
+		bs_emit_file_solved(e, m);
 	if (p->step.at > 0 && !m->image.preview)
-		bs_steps_run(e, slot);
+		bs_emit_steps_run(e, slot);
 	if (bs_emit_blamed(e, r, &why) || make_message(e, slot, taken) != 0) {
 		give_up(e, m, &why);
 		return;
@@ -255,7 +255,7 @@ static void work(struct emit *e)
 		/* if a file hangs, the supervisor replaces this process */
 		atomic_store(&env->stuck, bs_sinks_stuck(e));
 		if (e->door != NULL)
-			bs_steps_look(e);
+			bs_emit_steps_look(e);
 		if (bs_front_look(e, &entry)) {
 			take_entry(e, entry);
 			bs_worker_beat(env);
@@ -295,7 +295,7 @@ static int open_all(struct emit *e, struct bs_status_server **status, struct bs_
 	if (rc == 0)
 		rc = bs_push_make(e, why);
 	if (rc == 0)
-		rc = bs_steps_open(e, why);
+		rc = bs_emit_steps_open(e, why);
 	if (rc == 0)
 		bs_images_forget(e);
 	if (rc != 0)
@@ -376,7 +376,7 @@ static void close_all(struct emit *e, struct bs_status_server *status)
 	for (uint32_t i = 0; i < BS_TAKERS; i++)
 		bs_taker_free(e->taker[i]);
 	bs_sinks_close_all(e);
-	bs_steps_close(e);
+	bs_emit_steps_close(e);
 	bs_status_stop(status);
 	bs_endpoint_close(&e->archive);
 	bs_endpoint_close(&e->viewers);

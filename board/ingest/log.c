@@ -188,7 +188,7 @@ void bs_ingest_log_steps(struct ingest *in)
 		return;
 	(void)snprintf(path, sizeof(path), "%s/%s", in->env->site.log.dir,
 		       bs_ingest_reopened(in)->log);
-	damaged = bs_solved_read(&in->now.record->steps, path, &head, &why);
+	damaged = bs_solved_read(&in->now.record->solved, path, &head, &why);
 	if (damaged != 0)
 		bs_worker_tell(in->env, BS_EVENT_FAULT, BS_ERR_IO, in->now.id,
 			       "how far solves went is not known of all images, which may come out "

@@ -72,7 +72,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 	s->recon_code = s->emit_code = 0;
 	s->recon_text[0] = s->emit_text[0] = '\0';
 	s->lacks[0] = s->words[0] = s->remark[0] = '\0';
-	bs_solved_clear(&s->steps);
+	bs_solved_clear(&s->solved);
 	bs_ingest_log_steps(in);
 }
 

@@ -346,7 +346,7 @@ static void open_scan(struct recon_worker *w, uint64_t entry)
 	aim(w);
 	bs_armed_scan(w->current, &scan->info, &scan->noise.noise);
 	restore(w);
-	bs_recon_steps(w->current->recon, &scan->steps);
+	bs_recon_solved(w->current->recon, &scan->solved);
 	if (bs_armed_take(w->current, w->env->shm.study, &scan->study, &scan->info, &why) != 0) {
 		bs_worker_say(w->env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		scan_fault(w, &why);

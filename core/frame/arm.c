@@ -343,9 +343,9 @@ void bs_recon_resume(struct bs_recon *r, uint64_t images, uint64_t previews)
 	r->previews = previews;
 }
 
-void bs_recon_steps(struct bs_recon *r, struct bs_solved *steps)
+void bs_recon_solved(struct bs_recon *r, struct bs_solved *solved)
 {
-	r->steps = r->p->plan.solve != BS_SOLVE_NONE && bs_budget_sheds(r->p) ? steps : NULL;
+	r->solved = r->p->plan.solve != BS_SOLVE_NONE && bs_budget_sheds(r->p) ? solved : NULL;
 }
 
 void bs_recon_share(struct bs_recon *r, const struct bs_share *share)

@@ -20,7 +20,7 @@ static int not_made(const struct bs_recon *r, const struct bs_recon_image *image
 static int64_t bound(const struct bs_recon *r, const struct frame *f, const struct bs_aim *aim,
 		     int64_t deadline_ns, struct bs_report *report)
 {
-	const uint64_t word = bs_solved_of(r->steps, f->number);
+	const uint64_t word = bs_solved_of(r->solved, f->number);
 
 	memset(report, 0, sizeof(*report));
 	report->gridded = f->seat == &r->seat[1];
@@ -45,9 +45,9 @@ static void note_steps(const struct bs_recon *r, const struct frame *f, struct b
 			      (uint64_t)(most & BS_SOLVED_MOST) << 8 |
 			      (uint64_t)(report->first & BS_SOLVED_MOST) << 32;
 
-	if (r->steps != NULL && !report->again)
-		bs_solved_put(r->steps, f->number, word);
-	if (!report->again || (bs_solved_of(r->steps, f->number) & BS_SOLVED_STOPPED) == 0)
+	if (r->solved != NULL && !report->again)
+		bs_solved_put(r->solved, f->number, word);
+	if (!report->again || (bs_solved_of(r->solved, f->number) & BS_SOLVED_STOPPED) == 0)
 		return;
 	report->deadline_stop = true;
 	report->stop = BS_PROX_DEADLINE;

@@ -55,7 +55,7 @@ static int begin_engines(struct bs_recon *r, const struct frame *f, uint32_t slo
 /* Gridding stands in for the solver in a frame that begins. */
 static bool begins_gridded(const struct bs_recon *r, const struct frame *f)
 {
-	const uint64_t word = bs_solved_of(r->steps, f->number);
+	const uint64_t word = bs_solved_of(r->solved, f->number);
 
 	return word != 0 ? (word & BS_SOLVED_GRIDDED) != 0 : r->aim.gridding;
 }

@@ -211,7 +211,7 @@ void bs_recon_scan(struct bs_recon *r, const struct bs_scan_info *info);
  */
 void bs_recon_resume(struct bs_recon *r, uint64_t images, uint64_t previews);
 /* Call before a scan's readouts. Frames that have a word are made by it; others leave theirs. */
-void bs_recon_steps(struct bs_recon *r, struct bs_solved *steps);
+void bs_recon_solved(struct bs_recon *r, struct bs_solved *solved);
 /*
  * Call after arm, for all scans from then on. Of frames, counted as they begin, this process makes
  * those whose number modulo parts is part; of a sliding window, images are counted instead. pop

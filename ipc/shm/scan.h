@@ -189,7 +189,7 @@ struct bs_scan_record {
 	_Atomic uint64_t noise_number;
 	struct bs_scan_study study; /* recon reads it when the scan opens and after its close */
 	/* Ingest fills in what a log's file has of it before OPEN; then recon writes. */
-	struct bs_solved steps;
+	struct bs_solved solved;
 	struct bs_scan_log log;
 	_Atomic uint64_t next_seq; /* the first sequence number that is not yet held */
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;

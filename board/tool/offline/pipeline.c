@@ -98,10 +98,10 @@ int bs_pipeline_again(struct bs_pipeline *l, const char *recording, const struct
 	const struct bs_solved_head head = { 0, p->name };
 	int damaged;
 
-	l->steps = calloc(1, sizeof(*l->steps));
-	if (l->steps == NULL)
+	l->solved = calloc(1, sizeof(*l->solved));
+	if (l->solved == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "no memory for how far solves went");
-	damaged = bs_solved_read(l->steps, recording, &head, why);
+	damaged = bs_solved_read(l->solved, recording, &head, why);
 	return damaged <= 0 ? damaged
 			    : bs_fail(why, BS_ERR_FORMAT,
 				      "the log's file " BS_SOLVED_SUFFIX " has %d damaged records: "
@@ -223,7 +223,7 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 	bs_scan_noise_open(&l->noise, &l->info, noise);
 	rc = bs_scan_study_open(&l->scan_study, study_of(l), l->armed.protocol, &l->info, why);
 	bs_armed_scan(&l->armed, &l->info, &l->noise.noise);
-	bs_recon_steps(l->armed.recon, l->steps);
+	bs_recon_solved(l->armed.recon, l->solved);
 	if (rc == 0)
 		rc = bs_armed_take(&l->armed, study_of(l), &l->scan_study, &l->info, why);
 	bs_progress_begin(&progress, "reconstructing", n, "readouts");
@@ -281,5 +281,5 @@ void bs_pipeline_close(struct bs_pipeline *l)
 		free(l->past);
 	}
 	free(l->readout);
-	free(l->steps);
+	free(l->solved);
 }

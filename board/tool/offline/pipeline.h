@@ -36,7 +36,7 @@ struct bs_pipeline {
 	/* changes the samples of an image's readout, [channel][sample] complex; NULL: nothing */
 	void (*change)(void *arg, const struct bs_mrd_acq *head, uint32_t row, float *samples);
 	void *change_arg;
-	struct bs_solved *steps; /* how far solves went before; NULL: not known */
+	struct bs_solved *solved; /* how far solves went before; NULL: not known */
 	struct bs_team *team;
 	const struct bs_site *site; /* site from which it was armed */
 	struct bs_armed armed;

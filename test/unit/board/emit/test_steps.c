@@ -35,7 +35,7 @@ static void begin(void)
 				      .me = &shm.s->worker[BS_WORKER_EMIT],
 				      .site = site };
 	bs_emit_init(&e, &env);
-	CHECK(bs_steps_open(&e, &why) == 0, "the step's socket is there: %s", why.text);
+	CHECK(bs_emit_steps_open(&e, &why) == 0, "the step's socket is there: %s", why.text);
 }
 
 static float *pixels_of(unsigned char *slot)
@@ -81,7 +81,7 @@ static const char *verdict(uint32_t slot)
 
 static bool is_ready(void)
 {
-	bs_steps_look(&e);
+	bs_emit_steps_look(&e);
 	return atomic_load(&shm.s->step[0].ready) != 0;
 }
 
@@ -92,25 +92,25 @@ static void test_decided(void)
 	pid_t pid = 0;
 
 	begin();
-	bs_steps_run(&e, slot);
+	bs_emit_steps_run(&e, slot);
 	CHECK(strcmp(verdict(slot), "absent") == 0 && leaves(slot, 1.0f), "without a step: %s",
 	      verdict(slot));
 	CHECK(bs_step_start(&pid, &site.step[0], NULL, &why) == 0, "the step starts");
 	AWAIT(is_ready());
-	bs_steps_run(&e, slot);
+	bs_emit_steps_run(&e, slot);
 	CHECK(strcmp(verdict(slot), "absent") == 0 && leaves(slot, 1.0f),
 	      "what was decided stays, though the step is there now");
 	other = image();
-	bs_steps_run(&e, other);
+	bs_emit_steps_run(&e, other);
 	CHECK(strcmp(verdict(other), "used") == 0 && leaves(other, -1.0f),
 	      "the next one leaves with the step's pixels, beside those that were made: %s",
 	      verdict(other));
 	CHECK(strcmp(shm.image_meta[other].step.name, "s") == 0 &&
 		      shm.image_meta[other].step.numbers == 2,
 	      "and with its name and numbers");
-	bs_steps_close(&e);
+	bs_emit_steps_close(&e);
 	begin();
-	bs_steps_run(&e, other);
+	bs_emit_steps_run(&e, other);
 	CHECK(strcmp(verdict(other), "used") == 0 && leaves(other, -1.0f),
 	      "a process that replaces this one asks no second time");
 	shm.image_meta[slot].step.verdict = BS_STEP_NONE;
@@ -120,7 +120,7 @@ static void test_decided(void)
 	(void)waitpid(pid, NULL, 0);
 	CHECK(bs_step_start(&pid, &site.step[0], NULL, &why) == 0, "the step starts again");
 	AWAIT(is_ready());
-	bs_steps_run(&e, slot);
+	bs_emit_steps_run(&e, slot);
 	CHECK(strcmp(verdict(slot), "busy") == 0 && leaves(slot, 1.0f),
 	      "no slot is left for recon: the image leaves at once, %s", verdict(slot));
 	(void)kill(pid, SIGKILL);
@@ -129,7 +129,7 @@ static void test_decided(void)
 		      atomic_load(&shm.s->step[0].images[BS_STEP_ABSENT]) == 1 &&
 		      atomic_load(&shm.s->step[0].images[BS_STEP_BUSY]) == 1,
 	      "each image is counted once");
-	bs_steps_close(&e);
+	bs_emit_steps_close(&e);
 }
 
 int main(void)

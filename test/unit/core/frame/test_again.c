@@ -47,7 +47,7 @@ static void made_again(void)
 	uint32_t alike = 0;
 
 	open_small(&s, &p, true);
-	bs_recon_steps(s.recon, &steps);
+	bs_recon_solved(s.recon, &steps);
 	solver = (struct cost){ .rest_ns = 1 * MS, .iteration_ns = 12 * MS / 10 };
 	gridder = (struct cost){ .rest_ns = 2 * MS };
 	for (int i = 0; i < 6; i++) {
@@ -62,7 +62,7 @@ static void made_again(void)
 	      first[1].allowed);
 	close_small(&s);
 	open_small(&s, &p, true);
-	bs_recon_steps(s.recon, &steps);
+	bs_recon_solved(s.recon, &steps);
 	solver = (struct cost){ .rest_ns = 9 * MS, .iteration_ns = 12 * MS };
 	for (int i = 0; i < 6; i++) {
 		const struct bs_report *r = &s.image.report;
