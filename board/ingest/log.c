@@ -268,8 +268,10 @@ void bs_ingest_log_words(struct ingest *in, struct bs_ingest_scan *scan, char *t
 
 void bs_ingest_log_made(struct ingest *in, struct bs_ingest_scan *scan)
 {
-	if (in->log != NULL && in->was_early)
+	if (in->log != NULL && in->was_early) {
 		bs_keeper_made(in->log, scan->session);
+		bs_keeper_seal(in->log, bs_ingest_log_name(in, scan));
+	}
 	in->was_early = false;
 	if (bs_ingest_log_apart(in, scan))
 		bs_ingest_log_leave(in);

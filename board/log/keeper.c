@@ -353,6 +353,7 @@ int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, stru
 							.seals = k->r->state == BS_SPOOL_NO_LOG,
 							.signer = o->signer,
 							.study = o->study,
+							.asked = o->record->asked,
 							.enter = o->leave },
 			    why);
 	if (rc == 0 && pthread_create(&k->thread, NULL, bs_scribe_run, k) != 0)

@@ -73,6 +73,7 @@ struct bs_keeper {
 	size_t buffer_bytes;
 	uint64_t segment_bytes;
 	uint64_t read, read_entries, read_mark; /* the ring up to here was given to the writer */
+	uint64_t opened;                        /* entry of the last OPEN that was read */
 	uint32_t taken;                         /* segments of this log that the stock knows of */
 	int64_t retry_ns;
 };

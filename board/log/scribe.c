@@ -7,7 +7,7 @@
 #include "board/log/spool.h"
 #include "core/log.h"
 #include "core/thread/clock.h"
-#include "drivers/log/reader.h"
+#include "drivers/log/finish.h"
 
 /* Frees the ring's entries between tail and read. kept: they are durable; else: given up. */
 static void publish(struct bs_keeper *k, bool kept)
@@ -202,22 +202,23 @@ static bool begin_log(struct bs_keeper *k, const struct bs_spool_entry *e)
 	return enter_open(k, e);
 }
 
-/* True if the last file of the record's log says that the log is complete. */
 static bool is_sealed(const struct bs_keeper *k)
 {
-	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
 	char name[BS_LOG_NAME];
-	struct bs_log_reader *reader;
-	struct bs_fail why;
-	bool sealed;
 
 	name_log(k->r, name);
-	(void)snprintf(path, sizeof(path), "%s/%s", k->o.spec->dir, name);
-	if (bs_log_open(&reader, path, &why) != 0)
-		return false;
-	sealed = bs_log_sealed(reader);
-	bs_log_close(reader);
-	return sealed;
+	return bs_log_has_end(k->o.spec->dir, name);
+}
+
+/* Has the stock end the log of the last OPEN, which this process cannot: OUTCOME names it. */
+static void end_later(struct bs_keeper *k, bool early)
+{
+	char name[BS_LOG_NAME];
+
+	if (early || k->r->session == 0 || k->opened != atomic_load(&k->r->open_at))
+		return;
+	name_log(k->r, name);
+	bs_stock_seal(&k->stock, name);
 }
 
 static bool finish_log(struct bs_keeper *k, bool early)
@@ -226,8 +227,10 @@ static bool finish_log(struct bs_keeper *k, bool early)
 	struct bs_fail why;
 	int rc;
 
-	if (k->r->state == BS_SPOOL_NO_LOG)
+	if (k->r->state == BS_SPOOL_NO_LOG) {
+		end_later(k, early);
 		return true;
+	}
 	if (!commit(k))
 		return false;
 	k->writer->uncut = true; /* the stock cuts the file: the next scan's OPEN does not wait */
@@ -252,6 +255,8 @@ static bool take_entry(struct bs_keeper *k, const struct bs_spool_entry *e, uint
 {
 	bool good = true;
 
+	if (e->kind == BS_SPOOL_OPEN)
+		k->opened = e->index;
 	if (e->kind == BS_SPOOL_OPEN)
 		good = begin_log(k, e);
 	else if (e->kind == BS_SPOOL_MESSAGE)
@@ -279,7 +284,6 @@ static bool take_entry(struct bs_keeper *k, const struct bs_spool_entry *e, uint
 static void give_up(struct bs_keeper *k, uint64_t entries)
 {
 	const uint64_t head = atomic_load(&k->r->head);
-	char name[BS_LOG_NAME];
 
 	if (k->read_entries >= entries && atomic_load(&k->r->done) >= entries)
 		return;
@@ -291,14 +295,14 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 		if (e->kind == BS_SPOOL_OPEN || e->kind == BS_SPOOL_MESSAGE)
 			/* the mark of an OPEN replaces that of the scan before */
 			k->read_mark = e->mark;
+		if (e->kind == BS_SPOOL_OPEN)
+			k->opened = e->index;
 		k->read = bs_spool_behind(k, k->read);
 	}
-	if (k->r->state != BS_SPOOL_NO_LOG) {
+	if (k->r->state != BS_SPOOL_NO_LOG)
 		close_log(k);
-		name_log(k->r, name);
-		if (atomic_load(&k->r->end) != 0 && !k->r->early)
-			bs_stock_seal(&k->stock, name);
-	}
+	if (atomic_load(&k->r->end) != 0)
+		end_later(k, k->r->early != 0);
 	atomic_store(&k->r->failed, 0); /* of no other scan: the next one's log is tried at once */
 	publish(k, false);
 }
@@ -394,6 +398,7 @@ static void resume(struct bs_keeper *k)
 	const uint64_t there = r->state == BS_SPOOL_NO_LOG ? done : first + durable;
 	struct bs_fail why;
 
+	k->opened = atomic_load(&r->open_at);
 	while (k->read != atomic_load(&r->head)) {
 		const struct bs_spool_entry *e = bs_spool_at(k, k->read);
 

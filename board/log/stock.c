@@ -69,18 +69,19 @@ static void cut(const struct bs_stock_options *o, const char *name)
 
 static void do_asked(struct bs_stock *s)
 {
-	for (uint32_t i = 0; i < BS_STOCK_ASKED; i++) {
-		const uint32_t what = atomic_load(&s->asked[i].what);
+	for (uint32_t i = 0; s->o.asked != NULL && i < BS_LOG_ASKED; i++) {
+		struct bs_log_asked *a = &s->o.asked[i];
+		const uint32_t what = atomic_load(&a->what);
 
 		if (what == NOTHING || what == TAKEN)
 			continue;
-		if (what == SEAL)
-			seal(&s->o, s->asked[i].name);
+		if (what == SEAL && !bs_log_has_end(s->o.dir, a->name))
+			seal(&s->o, a->name);
 		else if (what == MADE)
-			note_made(s->o.dir, s->asked[i].session);
-		else
-			cut(&s->o, s->asked[i].name);
-		atomic_store(&s->asked[i].what, NOTHING);
+			note_made(s->o.dir, a->session);
+		else if (what == CUT)
+			cut(&s->o, a->name);
+		atomic_store(&a->what, NOTHING);
 	}
 }
 
@@ -109,18 +110,20 @@ static void *run_stock(void *arg)
 {
 	struct bs_stock *s = arg;
 	struct bs_kept_filed filed = { { 0 } };
+	bool seals = s->o.seals;
 	bool said = false;
 
 	if (s->o.enter != NULL)
 		s->o.enter();
-	if (s->o.seals)
-		seal_older(&s->o);
 	while (!atomic_load(&s->stop)) {
 		struct bs_fail why;
 		/* before a scan's images are noted as made: else they are made once more */
 		int rc = s->o.study != NULL ? bs_kept_write(&filed, s->o.dir, s->o.study, &why) : 0;
 
 		do_asked(s);
+		if (seals)
+			seal_older(&s->o);
+		seals = false;
 		rc = rc == 0 ? prune(&s->o, &why) : rc;
 
 		for (unsigned i = 0; rc == 0 && i < BS_STOCK_SPARES; i++)
@@ -139,6 +142,9 @@ int bs_stock_start(struct bs_stock *s, const struct bs_stock_options *o, struct 
 {
 	memset(s, 0, sizeof(*s));
 	s->o = *o;
+	for (uint32_t i = 0; o->asked != NULL && i < BS_LOG_ASKED; i++)
+		if (atomic_load(&o->asked[i].what) == TAKEN) /* killed before it had asked */
+			atomic_store(&o->asked[i].what, NOTHING);
 	if (sem_init(&s->wake, 0, 0) != 0 || pthread_create(&s->thread, NULL, run_stock, s) != 0)
 		return bs_fail(why, BS_ERR_IO, "%s: no thread for spare segments", o->dir);
 	s->started = true;
@@ -152,25 +158,26 @@ void bs_stock_wake(struct bs_stock *s)
 
 static void ask(struct bs_stock *s, uint32_t what, const char *name, uint64_t session)
 {
+	struct bs_log_asked *a = s->o.asked;
 	uint32_t nothing = NOTHING;
 	uint32_t i = 0;
 
-	while (i < BS_STOCK_ASKED &&
-	       !atomic_compare_exchange_strong(&s->asked[i].what, &nothing, TAKEN)) {
+	while (i < BS_LOG_ASKED && !atomic_compare_exchange_strong(&a[i].what, &nothing, TAKEN)) {
 		nothing = NOTHING;
 		i++;
 	}
-	if (i == BS_STOCK_ASKED)
+	if (i == BS_LOG_ASKED)
 		return;
-	(void)snprintf(s->asked[i].name, sizeof(s->asked[i].name), "%s", name);
-	s->asked[i].session = session;
-	atomic_store(&s->asked[i].what, what);
+	(void)snprintf(a[i].name, sizeof(a[i].name), "%s", name);
+	a[i].session = session;
+	atomic_store(&a[i].what, what);
 	bs_stock_wake(s);
 }
 
 void bs_stock_seal(struct bs_stock *s, const char *name)
 {
-	ask(s, SEAL, name, 0);
+	if (name[0] != '\0') /* the scan has a log */
+		ask(s, SEAL, name, 0);
 }
 
 void bs_stock_made(struct bs_stock *s, uint64_t session)

@@ -19,9 +19,9 @@
 #include "core/err.h"
 #include "drivers/log/kept.h"
 #include "drivers/log/name.h"
+#include "ipc/shm/log.h"
 
 #define BS_STOCK_SPARES 2u /* most spare segments in the folder */
-#define BS_STOCK_ASKED  4u /* requests that may wait for the thread */
 
 struct bs_stock_options {
 	const char *dir; /* folder of the logs; the text must outlive the stock */
@@ -32,6 +32,9 @@ struct bs_stock_options {
 	/* signs what it seals; it must outlive the stock; NULL: nothing is signed */
 	const struct bs_signer *signer;
 	struct bs_study *study; /* images of it are kept in files (drivers/log/kept.h); or NULL */
+	/* [BS_LOG_ASKED] where requests wait, zeros at first; they outlive this process. NULL: none
+	 * are made */
+	struct bs_log_asked *asked;
 	bool seals; /* at start, open logs except the newest are sealed (drivers/log/finish.h) */
 };
 
@@ -40,11 +43,6 @@ struct bs_stock {
 	pthread_t thread;
 	sem_t wake;
 	atomic_bool stop;
-	struct {
-		_Atomic uint32_t what; /* request (stock.c), set after the other members; 0: none */
-		char name[BS_LOG_NAME];
-		uint64_t session;
-	} asked[BS_STOCK_ASKED];
 	bool started;
 };
 
@@ -52,10 +50,11 @@ struct bs_stock {
 int bs_stock_start(struct bs_stock *s, const struct bs_stock_options *o, struct bs_fail *why);
 void bs_stock_wake(struct bs_stock *s);
 /*
- * Requests to the thread; any thread may ask. seal: seals a log that nobody uses any more. made:
- * notes that all images of a scan whose log was sealed before are made (drivers/log/folder.h). cut:
- * cuts a sealed file at its end. If BS_STOCK_ASKED requests wait already, a request is dropped: the
- * next start seals or cuts the log, or makes the images once more.
+ * Requests to the thread; any thread may ask. seal: seals a log that nobody uses more, unless it
+ * is sealed or has no name. made: notes that all images of a scan whose log was sealed before are
+ * made (drivers/log/folder.h). cut: cuts a sealed file at its end. What a killed process had asked
+ * for is done by its successor. If BS_LOG_ASKED requests wait already, a request is dropped: the
+ * next start of the service seals or cuts the log, or makes the images once more.
  */
 void bs_stock_seal(struct bs_stock *s, const char *name);
 void bs_stock_made(struct bs_stock *s, uint64_t session);

@@ -120,6 +120,20 @@ int bs_log_finish(const char *dir, const char *name, const struct bs_signer *sig
 	return rc == 0 && damage.code != 0 ? bs_fail(why, BS_ERR_FORMAT, "%s", damage.text) : rc;
 }
 
+bool bs_log_has_end(const char *dir, const char *name)
+{
+	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
+	struct bs_log_reader *r;
+	bool sealed;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if (bs_log_open(&r, path, NULL) != 0)
+		return false;
+	sealed = bs_log_sealed(r);
+	bs_log_close(r);
+	return sealed;
+}
+
 int bs_log_cut(const char *dir, const char *name, struct bs_fail *why)
 {
 	char path[BS_LOG_DIR + BS_LOG_NAME + 1];

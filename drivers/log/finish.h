@@ -35,4 +35,7 @@ int bs_log_finish(const char *dir, const char *name, const struct bs_signer *sig
  */
 int bs_log_cut(const char *dir, const char *name, struct bs_fail *why);
 
+/* True if the last file of the log, of which name is one file, says that the log is complete. */
+bool bs_log_has_end(const char *dir, const char *name);
+
 #endif

@@ -20,6 +20,14 @@
 #define BS_LOG_SEEN         256u
 #define BS_LOG_WRITER_BYTES 1536u
 
+/* A request to the thread that seals, signs and cuts logs (board/log/stock.h). */
+struct bs_log_asked {
+	_Atomic uint32_t what; /* set after the other members; 0: none */
+	char name[64];
+	uint64_t session;
+};
+#define BS_LOG_ASKED 8u /* requests that may wait */
+
 struct bs_log_record {
 	/* The receiving thread writes the next members. */
 	_Alignas(64) _Atomic uint64_t head; /* number of bytes that were ever put into the ring */
@@ -65,6 +73,8 @@ struct bs_log_record {
 	_Atomic uint64_t first, first_before, open_at;
 	char fault[BS_EVENT_TEXT]; /* why the scan's log failed; written before failed is set */
 	char name[64];             /* name of the first file of the scan's log; "": there is none */
+	/* whoever asks, and the thread that does it; a successor's does what is not done */
+	struct bs_log_asked asked[BS_LOG_ASKED];
 	/* state of the writer, a struct bs_log_writer */
 	_Alignas(16) unsigned char writer[BS_LOG_WRITER_BYTES];
 	struct bs_hist commit; /* times that commits took */

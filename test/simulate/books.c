@@ -229,6 +229,8 @@ void books_said(const char *words)
 	for (unsigned i = 0; i < books; i++) {
 		(void)snprintf(name, sizeof(name), "-%016llx-",
 			       (unsigned long long)book[i].session);
+		if (strstr(words, name) != NULL && strstr(words, "cannot be sealed") != NULL)
+			book[i].endless = true;
 		book[i].named = book[i].named || strstr(words, name) != NULL ||
 				strstr(words, "cannot be listed") != NULL;
 	}
@@ -502,6 +504,8 @@ static void hear_log(struct book *b, const struct bs_wire_outcome *o)
 	const char *lacks = log != NULL ? strstr(log, " lacks ") : NULL;
 
 	b->says_log = o->code == 0 && log != NULL;
+	if (b->says_log)
+		(void)sscanf(log, "log %63[^ ;]", b->log);
 	b->lacks = lacks != NULL ? strtoull(lacks + strlen(" lacks "), NULL, 10) : 0;
 }
 

@@ -64,7 +64,9 @@ struct book {
 	unsigned behind;   /* and that of so many scans since */
 	unsigned untold;   /* scans before it without an outcome when it began */
 	bool says_log;     /* the outcome of a scan that is well named a log, */
+	char log[64];      /* of that name, */
 	uint64_t lacks;    /* and how many messages that lacks */
+	bool endless;      /* the service said in words that its log cannot be sealed */
 	bool named;        /* the service said in words that it is not whole, or does not go on */
 	uint8_t mark[BOOK_NUMBERS];
 };

@@ -505,5 +505,7 @@ int __wrap_sem_wait(sem_t *s)
 {
 	while (!is_posted(s))
 		process_wait(INT64_MAX, is_posted, s);
+	if (sim_chance(300)) /* a thread in the background: others come first on a busy machine */
+		process_wait(sim_now + (int64_t)sim_spread(31), NULL, NULL);
 	return __real_sem_wait(s);
 }

@@ -243,6 +243,7 @@ bool schedule_run(uint64_t seed)
 	else
 		scans_end_in_calm(&took_ns);
 	if (!sim_is_broken() && !emit_runs()) {
+		logs_judge_ends();
 		service_kill(sim_now);
 		if (sim_chance(700))
 			disk_power_loss();

@@ -459,3 +459,13 @@ bool service_stop(void)
 	bs_shm_ring_bell(shm, BS_WORKER_INGEST);
 	return true;
 }
+
+bool service_will_seal(const char *log)
+{
+	const struct bs_log_asked *a = shm->s->log.asked;
+
+	for (unsigned i = 0; i < BS_LOG_ASKED; i++)
+		if (atomic_load(&a[i].what) != 0 && strcmp(a[i].name, log) == 0)
+			return true;
+	return false;
+}

@@ -53,4 +53,7 @@ void service_calm(void);
 /* It is told to end; when it has ended it is started again. */
 bool service_stop(void);
 
+/* A thread of the service is asked to give this log its end, and has not come to it yet. */
+bool service_will_seal(const char *log);
+
 #endif

@@ -4,9 +4,11 @@
 
 #include <sodium.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "drivers/log/finish.h"
 #include "drivers/log/folder.h"
 #include "drivers/log/reader.h"
 #include "drivers/tool/load/proof.h"
@@ -103,6 +105,22 @@ static void prove_log(const char *path)
 	}
 }
 
+/* Is there a file of the same log with a smaller index? */
+static bool is_first(const char *name, size_t stem, uint32_t index)
+{
+	const char *other;
+
+	for (unsigned i = 0; (other = disk_name(i)) != NULL; i++) {
+		size_t its_stem;
+		uint32_t its_index;
+
+		if (bs_log_split(other, &its_stem, &its_index) && its_stem == stem &&
+		    its_index < index && memcmp(other, name, stem) == 0)
+			return false;
+	}
+	return true;
+}
+
 static void read_log(const char *name)
 {
 	char path[200];
@@ -153,20 +171,39 @@ static void judge_book(struct book *b)
 			   (unsigned long long)missing);
 }
 
-/* Is there a file of the same log with a smaller index? */
-static bool is_first(const char *name, size_t stem, uint32_t index)
+/* Counts the logs that were begun after this one. */
+static unsigned newer_than(const char *name, size_t stem)
 {
+	unsigned n = 0;
 	const char *other;
 
 	for (unsigned i = 0; (other = disk_name(i)) != NULL; i++) {
-		size_t its_stem;
-		uint32_t its_index;
+		size_t its;
+		uint32_t index;
 
-		if (bs_log_split(other, &its_stem, &its_index) && its_stem == stem &&
-		    its_index < index && memcmp(other, name, stem) == 0)
-			return false;
+		n += bs_log_split(other, &its, &index) && is_first(other, its, index) &&
+		     strcmp(other, name) > 0 && memcmp(other, name, stem) != 0;
 	}
-	return true;
+	return n;
+}
+
+void logs_judge_ends(void)
+{
+	const char *name;
+
+	for (unsigned i = 0; (name = disk_name(i)) != NULL; i++) {
+		const struct book *b;
+		size_t stem;
+		uint32_t index;
+
+		if (!bs_log_split(name, &stem, &index) || !is_first(name, stem, index) ||
+		    newer_than(name, stem) < 2)
+			continue;
+		b = books_find(strtoull(strchr(name, '-') + 1, NULL, 16));
+		if (b != NULL && b->told && b->says_log && strcmp(b->log, name) == 0 &&
+		    !b->endless && !service_will_seal(name) && !bs_log_has_end(DISK_DIR, name))
+			sim_broken("%s has no end, and an outcome names it", name);
+	}
 }
 
 void logs_judge(void)

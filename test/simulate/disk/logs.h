@@ -9,6 +9,11 @@
 
 /* A spare segment of so many bytes that held another log before. */
 void logs_make_spare(uint64_t bytes);
+/*
+ * A log that an outcome named has an end, unless the disk kept the service from it, in words. The
+ * newest two may still be continued.
+ */
+void logs_judge_ends(void);
 /* Reads them all into the books and judges those by them. Not while a process lives. */
 void logs_judge(void);
 
