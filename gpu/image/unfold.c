@@ -3,8 +3,8 @@
  *
  * A block is as many columns of x as a vector has lanes. All that happens to it between two vectors
  * of the solver (a coil's map, the transforms, the lines) happens while the block is in the cache.
- * Where x has one column, a lane has a coil instead, and "a coil" is as many as there are lanes. The
- * one block that there is then is shared out by partitions, by lines and by partitions again.
+ * Where x has one column, a lane has a coil instead, and "a coil" is as many as there are lanes.
+ * The one block that there is then is shared out by partitions, by lines, by partitions again.
  */
 #include "gpu/image/unfold.h"
 
@@ -50,8 +50,8 @@ struct bs_unfold {
 };
 
 /*
- * Blocks of one team member: x, sum [set][z][y]; a, b [z][encoded y]; line [2][encoded z]. z and ky:
- * the first partition and line to do, and the one after the last.
+ * Blocks of one team member: x, sum [set][z][y]; a, b [z][encoded y]; line [2][encoded z]. z and
+ * ky: the first partition and line to do, and the one after the last.
  */
 struct work {
 	float *x, *sum, *a, *b, *line;
@@ -269,11 +269,10 @@ static void zero(const struct bs_unfold *u, float *row, uint32_t rows)
  */
 static void cross_partitions(const struct bs_unfold *u, float *grid, struct work w)
 {
-	float *const line = w.line;
 	const uint32_t Ey = u->s.encoded[0];
 	const uint32_t Ez = u->s.encoded[1];
 	const uint32_t Nz = u->s.matrix[2];
-	float *const other = line + Ez * u->cell;
+	float *const other = w.line + Ez * u->cell;
 
 	for (uint32_t ky = w.ky[0]; ky < w.ky[1]; ky++) {
 		float *at = grid + ky * u->cell;
@@ -284,11 +283,11 @@ static void cross_partitions(const struct bs_unfold *u, float *grid, struct work
 				zero(u, at + z * u->plane, 1);
 			continue;
 		}
-		u->k->move(line, u->cell, at, u->plane, Nz);
-		zero(u, line + Nz * u->cell, Ez - Nz);
-		r = u->fft->run(&u->along[1], line, other, false);
+		u->k->move(w.line, u->cell, at, u->plane, Nz);
+		zero(u, w.line + Nz * u->cell, Ez - Nz);
+		r = u->fft->run(&u->along[1], w.line, other, false);
 		u->k->keep(r, u->keep + ky, Ey, Ez);
-		r = u->fft->run(&u->along[1], r, r == line ? other : line, true);
+		r = u->fft->run(&u->along[1], r, r == w.line ? other : w.line, true);
 		u->k->move(at, u->plane, r, u->cell, Nz);
 	}
 }
@@ -303,9 +302,7 @@ static float *end_of(const struct bs_unfold *u, struct work w)
 static void gather_coil(const struct bs_unfold *u, uint32_t coil, int task, struct work w,
 			uint32_t first)
 {
-	const uint32_t *N = u->s.matrix;
-	const size_t set = rows_of(u) * u->cell;
-	const size_t plane = (size_t)N[1] * u->cell;
+	const size_t plane = u->s.matrix[1] * u->cell;
 	float *r = end_of(u, w);
 	float *t = r == w.b ? w.a : w.b;
 
@@ -314,25 +311,25 @@ static void gather_coil(const struct bs_unfold *u, uint32_t coil, int task, stru
 			u->fft->run(&u->along[0], r + z * u->plane, t + z * u->plane, true);
 
 		for (uint32_t m = 0; m < u->s.sets; m++)
-			u->k->gather(w.sum + m * set + z * plane, a + first * u->cell,
-				     map_of(u, coil, m, task) + z * plane, N[1]);
+			u->k->gather(w.sum + m * rows_of(u) * u->cell + z * plane,
+				     a + first * u->cell, map_of(u, coil, m, task) + z * plane,
+				     u->s.matrix[1]);
 	}
 }
 
 /* Computes F S x, but for the transform along z. */
 static void spread_coil(const struct bs_unfold *u, uint32_t coil, int task, struct work w)
 {
-	const uint32_t *N = u->s.matrix;
-	const size_t set = rows_of(u) * u->cell;
-	const size_t plane = (size_t)N[1] * u->cell;
+	const uint32_t y = u->s.matrix[1];
+	const size_t plane = y * u->cell;
 
 	for (uint32_t z = w.z[0]; z < w.z[1]; z++) {
 		float *a = w.a + z * u->plane;
 
 		for (uint32_t m = 0; m < u->s.sets; m++)
-			u->k->times(a, w.x + m * set + z * plane,
-				    map_of(u, coil, m, task) + z * plane, N[1], m > 0);
-		zero(u, a + plane, u->s.encoded[0] - N[1]);
+			u->k->times(a, w.x + m * rows_of(u) * u->cell + z * plane,
+				    map_of(u, coil, m, task) + z * plane, y, m > 0);
+		zero(u, a + plane, u->s.encoded[0] - y);
 		(void)u->fft->run(&u->along[0], a, w.b + z * u->plane, false);
 	}
 }
@@ -367,18 +364,9 @@ static void columns_out(const struct bs_unfold *u, int task, float *to, const fl
 /* Fills the lanes with what coils have side by side, from the first coil of group c on. */
 static void coils_in(const struct bs_unfold *u, uint32_t c, float *to, const float *from)
 {
-	const size_t lanes = u->fft->lanes;
-	const size_t rows = rows_of(u);
+	const uint32_t first = c * u->fft->lanes;
 
-	for (size_t l = 0; l < lanes; l++) {
-		const size_t coil = c * lanes + l;
-		const float *at = from + 2 * coil * rows;
-
-		for (size_t i = 0; i < rows; i++) {
-			to[i * u->cell + l] = coil < u->beside ? at[2 * i] : 0.0f;
-			to[i * u->cell + lanes + l] = coil < u->beside ? at[2 * i + 1] : 0.0f;
-		}
-	}
+	u->k->beside(to, from + 2 * first * rows_of(u), rows_of(u), u->beside - first);
 }
 
 /* The weight of the identity. */

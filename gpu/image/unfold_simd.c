@@ -73,6 +73,18 @@ static void cross(float *rows, size_t plane, const float *phases, uint32_t slice
 	}
 }
 
+static void beside(float *out, const float *coils, size_t rows, uint32_t many)
+{
+	for (uint32_t l = 0; l < VW; l++) {
+		const float *from = coils + 2 * rows * (l < many ? l : 0);
+
+		for (size_t i = 0; i < rows; i++) {
+			out[i * CELL + l] = l < many ? from[2 * i] : 0.0f;
+			out[i * CELL + VW + l] = l < many ? from[2 * i + 1] : 0.0f;
+		}
+	}
+}
+
 static void spread(float *out, const float *values, size_t rows)
 {
 	const vf zero = { 0 };
@@ -134,5 +146,6 @@ static void keep(float *rows, const uint8_t *came, size_t step, uint32_t lines)
 		}
 }
 
-const struct bs_unfold_kernels BS_ISA_NAME(bs_unfold_kernels) = { times,  gather,  mix,  cross,
-								  spread, collect, move, keep };
+const struct bs_unfold_kernels BS_ISA_NAME(bs_unfold_kernels) = { times,   gather, mix,
+								  cross,   beside, spread,
+								  collect, move,   keep };

@@ -26,6 +26,8 @@ struct bs_unfold_kernels {
 	 */
 	void (*cross)(float *rows, size_t plane, const float *phases, uint32_t slices,
 		      uint32_t lines, bool add);
+	/* Sets lane l of each row to what coil l of so many has, the lanes beyond to 0. */
+	void (*beside)(float *out, const float *coils, size_t rows, uint32_t many);
 	/* Gives all lanes of each row the same complex value. */
 	void (*spread)(float *out, const float *values, size_t rows);
 	/* Adds up the lanes of each row: a complex value. */
