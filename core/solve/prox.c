@@ -104,6 +104,25 @@ static size_t span(const struct bs_prox *g, int task, size_t *from)
 	return (size_t)n * 2;
 }
 
+/* What judge sums for n floats from the first on, side by side. */
+static inline void judge_some(const struct bs_prox *g, size_t first, size_t n,
+			      double sum[SUMS][BS_DOT_SUMS])
+{
+	const float *x = g->x + first;
+	const float *y = g->y + first;
+	const float *z = g->z + first;
+	const float *hx = g->hx + first;
+	const float *hz = g->hz + first;
+	const float *b = g->b + first;
+
+	for (size_t i = 0; i < n; i++) {
+		const double d = (double)z[i] - (double)x[i];
+
+		sum[0][i] += d * (0.5 * ((double)hz[i] + (double)hx[i]) - (double)b[i]);
+		sum[1][i] += ((double)y[i] - (double)z[i]) * d;
+	}
+}
+
 /*
  * Sums (z - x).((A z + A x) / 2 - b), by which the objective without the penalty changes from x to
  * z (a difference of the two objectives would be all rounding near the end); and (y - z).(z - x),
@@ -114,24 +133,18 @@ static void judge(void *arg, int task, int member)
 	struct bs_prox *g = arg;
 	size_t from;
 	const size_t n = span(g, task, &from);
-	double change[BS_DOT_SUMS] = { 0 };
-	double uphill[BS_DOT_SUMS] = { 0 };
+	const size_t whole = n - n % BS_DOT_SUMS;
+	double sum[SUMS][BS_DOT_SUMS] = { { 0 } };
 	double *to = g->partial + (size_t)task * SUMS;
 
 	(void)member;
-	for (size_t i = from; i < from + n; i += 2)
-		for (size_t j = i; j < i + 2; j++) {
-			const double z = (double)g->z[j];
-			const double d = z - (double)g->x[j];
-
-			change[j % BS_DOT_SUMS] +=
-				d * (0.5 * ((double)g->hz[j] + (double)g->hx[j]) - (double)g->b[j]);
-			uphill[j % BS_DOT_SUMS] += ((double)g->y[j] - z) * d;
-		}
-	to[0] = to[1] = 0.0;
-	for (int j = 0; j < BS_DOT_SUMS; j++) {
-		to[0] += change[j];
-		to[1] += uphill[j];
+	for (size_t i = from; i < from + whole; i += BS_DOT_SUMS)
+		judge_some(g, i, BS_DOT_SUMS, sum);
+	judge_some(g, from + whole, n - whole, sum);
+	for (int i = 0; i < SUMS; i++) {
+		to[i] = 0.0;
+		for (int j = 0; j < BS_DOT_SUMS; j++)
+			to[i] += sum[i][j];
 	}
 }
 
@@ -158,25 +171,6 @@ static void advance(void *arg, int task, int member)
 		y[i] = z[i] + c * (z[i] - x[i]);
 		x[i] = y[i] - step * (hz[i] + c * (hz[i] - hx[i]) - b[i]);
 	}
-}
-
-/* Sets y = x and z = the gradient step from it: no momentum is left. */
-static void forget(void *arg, int task, int member)
-{
-	struct bs_prox *g = arg;
-	size_t from;
-	const size_t n = span(g, task, &from);
-	const float *restrict x = g->x + from;
-	const float *restrict hx = g->hx + from;
-	const float *restrict b = g->b + from;
-	float *restrict y = g->y + from;
-	float *restrict z = g->z + from;
-	const float step = g->step;
-
-	(void)member;
-	memcpy(y, x, n * sizeof(*y));
-	for (size_t i = 0; i < n; i++)
-		z[i] = x[i] - step * (hx[i] - b[i]);
 }
 
 static void swap(float **a, float **b)
@@ -261,10 +255,24 @@ struct state {
 	bool ended;     /* nothing is to be gained */
 };
 
+/* Makes z the best so far, and takes the gradient step from where momentum c carries it. */
+static void step_on(struct bs_prox *g, double c)
+{
+	g->c = (float)c;
+	bs_team_run(g->team, advance, g, bs_blocks(g->s.size));
+	swap(&g->x, &g->z);
+	swap(&g->hx, &g->hz);
+}
+
+/* Steps on from x, whatever z is: no momentum is left. */
 static void begin_plain(struct bs_prox *g, struct state *s)
 {
+	const size_t bytes = (size_t)g->s.size * 8;
+
 	g->step = (float)s->step;
-	bs_team_run(g->team, forget, g, bs_blocks(g->s.size));
+	bs_team_copy(g->team, g->z, g->x, bytes);
+	bs_team_copy(g->team, g->hz, g->hx, bytes);
+	step_on(g, 0.0);
 	s->t = 1.0;
 	s->plain = true;
 }
@@ -290,10 +298,7 @@ static void accept(struct bs_prox *g, struct state *s, double rise, double toler
 	const bool uphill = g->sum[1] > 0.0 || (changes && s->t > CHANGES_MOST);
 	const double next = uphill ? 1.0 : 0.5 * (1.0 + sqrt(1.0 + 4.0 * s->t * s->t));
 
-	g->c = uphill ? 0.0f : (float)((s->t - 1.0) / next);
-	bs_team_run(g->team, advance, g, bs_blocks(g->s.size));
-	swap(&g->x, &g->z);
-	swap(&g->hx, &g->hz);
+	step_on(g, uphill ? 0.0 : (s->t - 1.0) / next);
 	s->objective += rise;
 	s->still = fabs(rise) <= tolerance * fabs(s->objective) ? s->still + 1 : 0;
 	s->ended = s->still == 2;

@@ -25,16 +25,29 @@
  */
 #define SPINS 2000
 
+/* A number that threads wait on to change. */
+struct gate {
+	_Atomic uint32_t value;   /* futex */
+	_Atomic uint32_t waiting; /* threads that sleep, or are about to */
+};
+
+/*
+ * A round is over when all its tasks are done, not when all members have come: one that the
+ * machine lets sleep keeps nobody waiting, and finds nothing to do when it comes.
+ */
 struct threads {
 	struct bs_team team;
-	_Atomic uint32_t round; /* futex: a new number is a new run */
-	_Atomic uint32_t busy;  /* futex: members still working on this run */
-	_Atomic int next;       /* next task to take */
+	struct gate round; /* a new number is a new run; odd: each member takes its own task */
+	struct gate left;  /* tasks of this run that are not done */
+	/*
+	 * The run's number, and in the lower half its tasks that nobody has taken. Who takes one
+	 * may read what stands below: the run ends only when that task is done.
+	 */
+	_Atomic uint64_t tickets;
 	_Atomic bool quit;
 	void (*fn)(void *arg, int task, int member);
 	void *arg;
 	int tasks;
-	bool each; /* each member takes the task of its own number */
 	pthread_t thread[BS_TEAM_MAX];
 	struct member {
 		struct threads *team;
@@ -42,36 +55,50 @@ struct threads {
 	} member[BS_TEAM_MAX];
 };
 
-static void sleep_while(_Atomic uint32_t *word, uint32_t value)
+static void sleep_while(struct gate *g, uint32_t value)
 {
 	for (int i = 0; i < SPINS; i++) {
-		if (atomic_load_explicit(word, memory_order_acquire) != value)
+		if (atomic_load_explicit(&g->value, memory_order_acquire) != value)
 			return;
 		bs_pause();
 	}
-	while (atomic_load_explicit(word, memory_order_acquire) == value)
-		(void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT_PRIVATE, value, NULL, NULL,
-			      0);
+	/* who changes the value sees that somebody waits, or the kernel sees that it has changed */
+	atomic_fetch_add(&g->waiting, 1);
+	while (atomic_load(&g->value) == value)
+		(void)syscall(SYS_futex, (uint32_t *)&g->value, FUTEX_WAIT_PRIVATE, value, NULL,
+			      NULL, 0);
+	atomic_fetch_sub(&g->waiting, 1);
 }
 
-static void wake(_Atomic uint32_t *word)
+static void wake(struct gate *g) /* after a change of the value */
 {
-	(void)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE_PRIVATE, BS_TEAM_MAX, NULL, NULL, 0);
+	if (atomic_load(&g->waiting) != 0)
+		(void)syscall(SYS_futex, (uint32_t *)&g->value, FUTEX_WAKE_PRIVATE, BS_TEAM_MAX,
+			      NULL, NULL, 0);
+}
+
+/* Says that n tasks are done. */
+static void leave(struct threads *t, uint32_t n)
+{
+	if (n > 0 && atomic_fetch_sub(&t->left.value, n) == n)
+		wake(&t->left);
 }
 
 static void take_tasks(struct threads *t, int member)
 {
-	if (t->each) {
-		t->fn(t->arg, member, member);
-		return;
-	}
-	for (;;) {
-		int task = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
+	uint64_t tickets = atomic_load_explicit(&t->tickets, memory_order_acquire);
+	uint32_t done = 0;
 
-		if (task >= t->tasks)
-			return;
-		t->fn(t->arg, task, member);
+	while ((uint32_t)tickets != 0) {
+		if (!atomic_compare_exchange_weak_explicit(&t->tickets, &tickets, tickets - 1,
+							   memory_order_acq_rel,
+							   memory_order_acquire))
+			continue;
+		t->fn(t->arg, t->tasks - (int)(uint32_t)tickets, member);
+		done++;
+		tickets = atomic_load_explicit(&t->tickets, memory_order_acquire);
 	}
+	leave(t, done);
 }
 
 static void *member_main(void *arg)
@@ -82,12 +109,15 @@ static void *member_main(void *arg)
 
 	for (;;) {
 		sleep_while(&t->round, seen);
-		seen++; /* the caller never starts a round before all have left the last one */
+		seen = atomic_load_explicit(&t->round.value, memory_order_acquire);
 		if (atomic_load(&t->quit))
 			return NULL;
-		take_tasks(t, m->index);
-		if (atomic_fetch_sub_explicit(&t->busy, 1, memory_order_acq_rel) == 1)
-			wake(&t->busy);
+		if (seen % 2 != 0) {
+			t->fn(t->arg, m->index, m->index);
+			leave(t, 1);
+		} else {
+			take_tasks(t, m->index);
+		}
 	}
 }
 
@@ -133,25 +163,31 @@ int bs_team_open(struct bs_team **team, int members, struct bs_fail *why)
 	return 0;
 }
 
-/* Does one round: wakes the other members, takes the caller's share and waits for them. */
-static void go_round(struct threads *t, void (*fn)(void *arg, int task, int member), void *arg)
-{
-	uint32_t left;
-
-	t->fn = fn;
-	t->arg = arg;
-	atomic_store_explicit(&t->next, 0, memory_order_relaxed);
-	atomic_store_explicit(&t->busy, (uint32_t)t->team.members - 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&t->round, 1, memory_order_release);
-	wake(&t->round);
-	take_tasks(t, 0);
-	while ((left = atomic_load_explicit(&t->busy, memory_order_acquire)) != 0)
-		sleep_while(&t->busy, left);
-}
-
 static struct threads *threads_of(struct bs_team *team)
 {
 	return (struct threads *)(void *)team; /* its first member */
+}
+
+/* Begins a round of so many tasks; each: one a member. */
+static void begin_round(struct threads *t, uint32_t tasks, bool each)
+{
+	const uint32_t last = atomic_load_explicit(&t->round.value, memory_order_relaxed);
+	const uint32_t round = (last | 1) + (each ? 2 : 1);
+
+	t->tasks = (int)tasks;
+	atomic_store_explicit(&t->left.value, tasks, memory_order_relaxed);
+	atomic_store_explicit(&t->tickets, (uint64_t)round << 32 | (each ? 0 : tasks),
+			      memory_order_release);
+	atomic_store(&t->round.value, round);
+	wake(&t->round);
+}
+
+static void end_round(struct threads *t)
+{
+	uint32_t left;
+
+	while ((left = atomic_load_explicit(&t->left.value, memory_order_acquire)) != 0)
+		sleep_while(&t->left, left);
 }
 
 void bs_team_spread(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg,
@@ -159,9 +195,11 @@ void bs_team_spread(struct bs_team *team, void (*fn)(void *arg, int task, int me
 {
 	struct threads *t = threads_of(team);
 
-	t->tasks = tasks;
-	t->each = false;
-	go_round(t, fn, arg);
+	t->fn = fn;
+	t->arg = arg;
+	begin_round(t, (uint32_t)tasks, false);
+	take_tasks(t, 0);
+	end_round(t);
 }
 
 void bs_team_each(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg)
@@ -172,8 +210,12 @@ void bs_team_each(struct bs_team *team, void (*fn)(void *arg, int task, int memb
 		fn(arg, 0, 0);
 		return;
 	}
-	t->each = true;
-	go_round(t, fn, arg);
+	t->fn = fn;
+	t->arg = arg;
+	begin_round(t, (uint32_t)team->members, true);
+	fn(arg, 0, 0);
+	leave(t, 1);
+	end_round(t);
 }
 
 struct copy {
@@ -206,7 +248,7 @@ void bs_team_close(struct bs_team *team)
 	if (team == NULL)
 		return;
 	atomic_store(&t->quit, true);
-	atomic_fetch_add_explicit(&t->round, 1, memory_order_release);
+	atomic_fetch_add(&t->round.value, 1);
 	wake(&t->round);
 	for (int i = 1; i < team->members; i++)
 		(void)pthread_join(t->thread[i], NULL);

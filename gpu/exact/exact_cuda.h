@@ -7,7 +7,8 @@
  * k      [sample][dims] float, cycles per voxel, [-0.5, 0.5); w [sample] float or NULL (ones)
  * d      [coil][sample] complex float; image [coil][z][y][x]; q [z 2Nz][y 2Ny][x Nx], complex
  * All of these in device memory. Accuracy, relative to the sum in double precision: single about
- * 3e-6 (three fp16 products, each sum flushed to fp32), fast about 3e-4 (one product).
+ * 3e-6 (three fp16 products, each sum flushed to fp32), fast about 3e-4 (one product). Tensor cores
+ * round towards zero: of single's error, sums fall short by about 1e-6 of themselves.
  *
  * need -> plan -> { begin, chunk 0, 1, 2 ..., finish }* -> close. A chunk is `chunk` samples
  * (plan's info); chunks are added in order, each once, the last one may be short. Everything else

@@ -4,6 +4,7 @@
  * A block is as many columns of x as a vector has lanes. All that happens to it between two vectors
  * of the solver (a coil's map, the transforms, the lines) happens while the block is in the cache.
  * Where x has one column, a lane has a coil instead, and "a coil" is as many as there are lanes.
+ * The one block that there is then is shared out by partitions, by lines, by partitions again.
  */
 #include "gpu/image/unfold.h"
 
@@ -15,7 +16,8 @@
 #include "gpu/image/unfold_simd.h"
 #include "gpu/solve/csr.h"
 
-#define TAU 6.28318530717958647692
+#define TAU   6.28318530717958647692
+#define PARTS 8 /* shares of the one block whose lanes have coils */
 
 struct bs_unfold {
 	struct bs_unfold_spec s;
@@ -44,11 +46,16 @@ struct bs_unfold {
 	const float *given; /* maps of the caller */
 	const float *in;
 	float *out;
+	uint32_t coil; /* coils that the parts have in hand */
 };
 
-/* Blocks of one team member: x, sum [set][z][y]; a, b [z][encoded y]; line [2][encoded z]. */
+/*
+ * Blocks of one team member: x, sum [set][z][y]; a, b [z][encoded y]; line [2][encoded z]. z and
+ * ky: the first partition and line to do, and the one after the last.
+ */
 struct work {
 	float *x, *sum, *a, *b, *line;
+	uint32_t z[2], ky[2];
 };
 
 /* Takes the widest vectors that this machine has, and of coils no more than fill them. */
@@ -80,7 +87,8 @@ static void shape_plan(struct bs_unfold *u, const struct bs_unfold_spec *s)
 	 * share sets of the cache */
 	u->plane = ((size_t)s->encoded[0] + (s->matrix[2] > 1 ? 1 : 0)) * u->cell;
 	u->slot = 2 * s->sets * s->matrix[2] * s->matrix[1] * u->cell +
-		  2 * s->matrix[2] * u->plane + 2 * s->encoded[1] * u->cell;
+		  2 * s->matrix[2] * u->plane +
+		  2 * (u->beside > 0 ? PARTS : 1) * s->encoded[1] * u->cell;
 	u->slot = bs_slot(u->slot * sizeof(float)) / sizeof(float);
 }
 
@@ -214,8 +222,26 @@ static struct work work_of(const struct bs_unfold *u, int task, int member)
 	const size_t grid = u->s.matrix[2] * u->plane;
 	float *at = u->work + (size_t)slot * u->slot;
 
-	return (struct work){ at, at + image, at + 2 * image, at + 2 * image + grid,
-			      at + 2 * image + 2 * grid };
+	return (struct work){ .x = at,
+			      .sum = at + image,
+			      .a = at + 2 * image,
+			      .b = at + 2 * image + grid,
+			      .line = at + 2 * image + 2 * grid,
+			      .z = { 0, u->s.matrix[2] },
+			      .ky = { 0, u->s.encoded[0] } };
+}
+
+/* The share of a part: its partitions, its lines, and a line of its own. */
+static struct work part_of(const struct bs_unfold *u, int part)
+{
+	struct work w = work_of(u, 0, 0);
+
+	for (uint32_t i = 0; i < 2; i++) {
+		w.z[i] = u->s.matrix[2] * ((uint32_t)part + i) / PARTS;
+		w.ky[i] = u->s.encoded[0] * ((uint32_t)part + i) / PARTS;
+	}
+	w.line += 2 * (size_t)part * u->s.encoded[1] * u->cell;
+	return w;
 }
 
 static uint32_t width_of(const struct bs_unfold *u, int task)
@@ -237,26 +263,18 @@ static void zero(const struct bs_unfold *u, float *row, uint32_t rows)
 	memset(row, 0, rows * u->cell * sizeof(float));
 }
 
-/* Sets the rows of one partition to 0 where no line has come. */
-static void keep_rows(const struct bs_unfold *u, const uint8_t *keep, float *rows)
-{
-	for (uint32_t ky = 0; ky < u->s.encoded[0]; ky++)
-		if (!keep[ky])
-			zero(u, rows + ky * u->cell, 1);
-}
-
 /*
  * Transforms along z, keeps the lines that came, and transforms back: in place, partitions `plane`
  * floats apart.
  */
-static void cross_partitions(const struct bs_unfold *u, float *grid, float *line)
+static void cross_partitions(const struct bs_unfold *u, float *grid, struct work w)
 {
 	const uint32_t Ey = u->s.encoded[0];
 	const uint32_t Ez = u->s.encoded[1];
 	const uint32_t Nz = u->s.matrix[2];
-	float *const other = line + Ez * u->cell;
+	float *const other = w.line + Ez * u->cell;
 
-	for (uint32_t ky = 0; ky < Ey; ky++) {
+	for (uint32_t ky = w.ky[0]; ky < w.ky[1]; ky++) {
 		float *at = grid + ky * u->cell;
 		float *r;
 
@@ -265,16 +283,12 @@ static void cross_partitions(const struct bs_unfold *u, float *grid, float *line
 				zero(u, at + z * u->plane, 1);
 			continue;
 		}
-		for (uint32_t z = 0; z < Nz; z++)
-			memcpy(line + z * u->cell, at + z * u->plane, u->cell * sizeof(float));
-		zero(u, line + Nz * u->cell, Ez - Nz);
-		r = u->fft->run(&u->along[1], line, other, false);
-		for (uint32_t kz = 0; kz < Ez; kz++)
-			if (!u->keep[(size_t)kz * Ey + ky])
-				zero(u, r + kz * u->cell, 1);
-		r = u->fft->run(&u->along[1], r, r == line ? other : line, true);
-		for (uint32_t z = 0; z < Nz; z++)
-			memcpy(at + z * u->plane, r + z * u->cell, u->cell * sizeof(float));
+		u->k->move(w.line, u->cell, at, u->plane, Nz);
+		zero(u, w.line + Nz * u->cell, Ez - Nz);
+		r = u->fft->run(&u->along[1], w.line, other, false);
+		u->k->keep(r, u->keep + ky, Ey, Ez);
+		r = u->fft->run(&u->along[1], r, r == w.line ? other : w.line, true);
+		u->k->move(at, u->plane, r, u->cell, Nz);
 	}
 }
 
@@ -288,47 +302,49 @@ static float *end_of(const struct bs_unfold *u, struct work w)
 static void gather_coil(const struct bs_unfold *u, uint32_t coil, int task, struct work w,
 			uint32_t first)
 {
-	const uint32_t *N = u->s.matrix;
-	const size_t set = rows_of(u) * u->cell;
-	const size_t plane = (size_t)N[1] * u->cell;
+	const size_t plane = u->s.matrix[1] * u->cell;
 	float *r = end_of(u, w);
 	float *t = r == w.b ? w.a : w.b;
 
-	for (uint32_t z = 0; z < N[2]; z++) {
+	for (uint32_t z = w.z[0]; z < w.z[1]; z++) {
 		const float *a =
 			u->fft->run(&u->along[0], r + z * u->plane, t + z * u->plane, true);
 
 		for (uint32_t m = 0; m < u->s.sets; m++)
-			u->k->gather(w.sum + m * set + z * plane, a + first * u->cell,
-				     map_of(u, coil, m, task) + z * plane, N[1]);
+			u->k->gather(w.sum + m * rows_of(u) * u->cell + z * plane,
+				     a + first * u->cell, map_of(u, coil, m, task) + z * plane,
+				     u->s.matrix[1]);
 	}
 }
 
-/* Adds the sum over sets of S^H F^H M F S x, not scaled, to sum, for one
- * coil's block of columns. */
-static void through_coil(const struct bs_unfold *u, uint32_t coil, int task, struct work w)
+/* Computes F S x, but for the transform along z. */
+static void spread_coil(const struct bs_unfold *u, uint32_t coil, int task, struct work w)
 {
-	const uint32_t *N = u->s.matrix;
-	const size_t set = rows_of(u) * u->cell;
-	const size_t plane = (size_t)N[1] * u->cell;
-	float *r = end_of(u, w);
+	const uint32_t y = u->s.matrix[1];
+	const size_t plane = y * u->cell;
 
-	for (uint32_t z = 0; z < N[2]; z++) {
+	for (uint32_t z = w.z[0]; z < w.z[1]; z++) {
 		float *a = w.a + z * u->plane;
 
 		for (uint32_t m = 0; m < u->s.sets; m++)
-			u->k->times(a, w.x + m * set + z * plane,
-				    map_of(u, coil, m, task) + z * plane, N[1], m > 0);
-		zero(u, a + plane, u->s.encoded[0] - N[1]);
+			u->k->times(a, w.x + m * rows_of(u) * u->cell + z * plane,
+				    map_of(u, coil, m, task) + z * plane, y, m > 0);
+		zero(u, a + plane, u->s.encoded[0] - y);
 		(void)u->fft->run(&u->along[0], a, w.b + z * u->plane, false);
 	}
+}
+
+/* Leaves of one coil's lines what M keeps. */
+static void keep_lines(const struct bs_unfold *u, struct work w)
+{
+	float *r = end_of(u, w);
+
 	if (u->s.group > 0)
-		u->k->cross(r, u->plane, u->phases, N[2], u->s.encoded[0], true);
+		u->k->cross(r, u->plane, u->phases, u->s.matrix[2], u->s.encoded[0], true);
 	else if (u->s.encoded[1] == 1)
-		keep_rows(u, u->keep, r);
+		u->k->keep(r, u->keep, 1, u->s.encoded[0]);
 	else
-		cross_partitions(u, r, w.line);
-	gather_coil(u, coil, task, w, 0);
+		cross_partitions(u, r, w);
 }
 
 static void columns_in(const struct bs_unfold *u, int task, float *to, const float *from,
@@ -348,48 +364,91 @@ static void columns_out(const struct bs_unfold *u, int task, float *to, const fl
 /* Fills the lanes with what coils have side by side, from the first coil of group c on. */
 static void coils_in(const struct bs_unfold *u, uint32_t c, float *to, const float *from)
 {
-	const size_t lanes = u->fft->lanes;
-	const size_t rows = rows_of(u);
+	const uint32_t first = c * u->fft->lanes;
 
-	for (size_t l = 0; l < lanes; l++) {
-		const size_t coil = c * lanes + l;
-		const float *at = from + 2 * coil * rows;
-
-		for (size_t i = 0; i < rows; i++) {
-			to[i * u->cell + l] = coil < u->beside ? at[2 * i] : 0.0f;
-			to[i * u->cell + lanes + l] = coil < u->beside ? at[2 * i + 1] : 0.0f;
-		}
-	}
+	u->k->beside(to, from + 2 * first * rows_of(u), rows_of(u), u->beside - first);
 }
 
-/* Gives all lanes what the first one has; or adds all of them up in the first one. */
-static void share_lanes(const struct bs_unfold *u, float *at, size_t rows, bool sums)
+/* The weight of the identity. */
+static float identity_of(const struct bs_unfold *u)
 {
-	const size_t lanes = u->fft->lanes;
+	const bool stands_in = u->w == NULL || (u->off && u->s.l2 == 0.0);
 
-	for (size_t i = 0; u->beside > 0 && i < 2 * rows; i++, at += lanes)
-		for (size_t l = 1; l < lanes; l++) {
-			at[0] += sums ? at[l] : 0.0f;
-			at[l] = sums ? 0.0f : at[0];
-		}
+	return (float)(u->s.l2 + (stands_in ? u->s.lambda : 0.0));
 }
 
+/* Computes the sum over coils and sets of S^H F^H M F S x for a block of columns. */
 static void apply_block(void *arg, int task, int member)
 {
 	const struct bs_unfold *u = arg;
 	const struct work w = work_of(u, task, member);
 	const size_t rows = u->s.sets * rows_of(u);
-	const bool stands_in = u->w == NULL || (u->off && u->s.l2 == 0.0);
-	const float mu = (float)(u->s.l2 + (stands_in ? u->s.lambda : 0.0));
 
 	columns_in(u, task, w.x, u->in, rows);
-	share_lanes(u, w.x, rows, false);
 	memset(w.sum, 0, rows * u->cell * sizeof(float));
-	for (uint32_t c = 0; c < u->s.coils; c++)
-		through_coil(u, c, task, w);
-	share_lanes(u, w.sum, rows, true);
-	u->k->mix(w.sum, (float)(1.0 / (double)lines_of(&u->s)), w.x, mu, rows);
+	for (uint32_t c = 0; c < u->s.coils; c++) {
+		spread_coil(u, c, task, w);
+		keep_lines(u, w);
+		gather_coil(u, c, task, w, 0);
+	}
+	u->k->mix(w.sum, (float)(1.0 / (double)lines_of(&u->s)), w.x, identity_of(u), rows);
 	columns_out(u, task, u->out, w.sum, rows);
+}
+
+static void spread_part(void *arg, int part, int member)
+{
+	const struct bs_unfold *u = arg;
+	const struct work w = part_of(u, part);
+	const size_t rows = (size_t)(w.z[1] - w.z[0]) * u->s.matrix[1];
+
+	(void)member;
+	for (uint32_t m = 0; m < u->s.sets && u->coil == 0; m++) {
+		const size_t from = m * rows_of(u) + (size_t)w.z[0] * u->s.matrix[1];
+
+		u->k->spread(w.x + from * u->cell, u->in + 2 * from, rows);
+		zero(u, w.sum + from * u->cell, (uint32_t)rows);
+	}
+	spread_coil(u, u->coil, 0, w);
+}
+
+static void keep_part(void *arg, int part, int member)
+{
+	const struct bs_unfold *u = arg;
+
+	(void)member;
+	if (u->s.encoded[1] > 1 || part == 0) /* one partition is soon done */
+		keep_lines(u, part_of(u, part));
+}
+
+static void gather_part(void *arg, int part, int member)
+{
+	const struct bs_unfold *u = arg;
+	const struct work w = part_of(u, part);
+	const size_t rows = (size_t)(w.z[1] - w.z[0]) * u->s.matrix[1];
+	const float scale = (float)(1.0 / (double)lines_of(&u->s));
+	const float mu = identity_of(u);
+
+	(void)member;
+	gather_coil(u, u->coil, 0, w, 0);
+	for (uint32_t m = 0; m < u->s.sets && u->coil + 1 == u->s.coils; m++) {
+		const size_t from = m * rows_of(u) + (size_t)w.z[0] * u->s.matrix[1];
+		const float *restrict in = u->in + 2 * from;
+		float *restrict out = u->out + 2 * from;
+
+		u->k->collect(out, w.sum + from * u->cell, rows);
+		for (size_t i = 0; i < 2 * rows; i++)
+			out[i] = scale * out[i] + mu * in[i];
+	}
+}
+
+/* The same where lanes have coils. */
+static void apply_parts(struct bs_unfold *u)
+{
+	for (u->coil = 0; u->coil < u->s.coils; u->coil++) {
+		bs_team_run(u->team, spread_part, u, PARTS);
+		bs_team_run(u->team, keep_part, u, PARTS);
+		bs_team_run(u->team, gather_part, u, PARTS);
+	}
 }
 
 /* Copies the maps of a block side by side, since an iteration reads them from end to end. */
@@ -450,15 +509,20 @@ static void combine_block(void *arg, int task, int member)
 		for (uint32_t m = 0; m < u->s.sets; m++)
 			u->k->gather(w.sum + m * rows * u->cell, w.x, map_of(u, c, m, task), rows);
 	}
-	share_lanes(u, w.sum, u->s.sets * rows, true);
-	columns_out(u, task, u->out, w.sum, u->s.sets * rows);
+	if (u->beside > 0)
+		u->k->collect(u->out, w.sum, u->s.sets * rows);
+	else
+		columns_out(u, task, u->out, w.sum, u->s.sets * rows);
 }
 
 void bs_unfold_apply(struct bs_unfold *u, const float *in, float *out)
 {
 	u->in = in;
 	u->out = out;
-	bs_team_run(u->team, apply_block, u, (int)u->blocks);
+	if (u->beside > 0)
+		apply_parts(u);
+	else
+		bs_team_run(u->team, apply_block, u, (int)u->blocks);
 	if (u->w == NULL || u->off || u->s.lambda == 0.0)
 		return;
 	for (uint32_t m = 0; m < u->s.sets; m++) {

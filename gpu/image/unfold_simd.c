@@ -1,6 +1,8 @@
 /* gpu/image/unfold_simd.c - see unfold_simd.h */
 #include "gpu/image/unfold_simd.h"
 
+#include <stddef.h>
+
 #include "gpu/device/simd.h"
 
 #define CELL (2 * VW) /* floats in a row: real and imaginary parts of all lanes */
@@ -71,4 +73,79 @@ static void cross(float *rows, size_t plane, const float *phases, uint32_t slice
 	}
 }
 
-const struct bs_unfold_kernels BS_ISA_NAME(bs_unfold_kernels) = { times, gather, mix, cross };
+static void beside(float *out, const float *coils, size_t rows, uint32_t many)
+{
+	for (uint32_t l = 0; l < VW; l++) {
+		const float *from = coils + 2 * rows * (l < many ? l : 0);
+
+		for (size_t i = 0; i < rows; i++) {
+			out[i * CELL + l] = l < many ? from[2 * i] : 0.0f;
+			out[i * CELL + VW + l] = l < many ? from[2 * i + 1] : 0.0f;
+		}
+	}
+}
+
+static void spread(float *out, const float *values, size_t rows)
+{
+	const vf zero = { 0 };
+
+	for (size_t i = 0; i < 2 * rows; i++)
+		*(vf *)(out + i * VW) = values[i] + zero;
+}
+
+/* Adds up the lanes of VW vectors: the sums are the lanes of one. */
+INLINE vf sums_of(const float *in)
+{
+	vf v[VW];
+
+	UNROLL
+	for (int i = 0; i < VW; i++)
+		v[i] = *(const vf *)(in + (ptrdiff_t)i * VW);
+	UNROLL
+	for (int n = VW / 2; n > 0; n /= 2) {
+		UNROLL
+		for (int i = 0; i < n; i++)
+			v[i] = EVEN(v[2 * i], v[2 * i + 1]) + ODD(v[2 * i], v[2 * i + 1]);
+	}
+	return v[0];
+}
+
+static void collect(float *values, const float *in, size_t rows)
+{
+	const size_t all = 2 * rows;
+	const size_t whole = all - all % VW;
+
+	for (size_t i = 0; i < whole; i += VW)
+		storeu(values + i, sums_of(in + i * VW));
+	for (size_t i = whole; i < all; i++) {
+		values[i] = 0.0f;
+		for (size_t l = 0; l < VW; l++)
+			values[i] += in[i * VW + l];
+	}
+}
+
+static void move(float *to, size_t to_step, const float *from, size_t from_step, size_t rows)
+{
+	for (size_t i = 0; i < rows; i++, to += to_step, from += from_step) {
+		const vf re = *(const vf *)from;
+		const vf im = *(const vf *)(from + VW);
+
+		*(vf *)to = re;
+		*(vf *)(to + VW) = im;
+	}
+}
+
+static void keep(float *rows, const uint8_t *came, size_t step, uint32_t lines)
+{
+	const vf zero = { 0 };
+
+	for (uint32_t i = 0; i < lines; i++, rows += CELL, came += step)
+		if (*came == 0) {
+			*(vf *)rows = zero;
+			*(vf *)(rows + VW) = zero;
+		}
+}
+
+const struct bs_unfold_kernels BS_ISA_NAME(bs_unfold_kernels) = { times,   gather, mix,
+								  cross,   beside, spread,
+								  collect, move,   keep };

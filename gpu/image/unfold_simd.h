@@ -26,6 +26,16 @@ struct bs_unfold_kernels {
 	 */
 	void (*cross)(float *rows, size_t plane, const float *phases, uint32_t slices,
 		      uint32_t lines, bool add);
+	/* Sets lane l of each row to what coil l of so many has, the lanes beyond to 0. */
+	void (*beside)(float *out, const float *coils, size_t rows, uint32_t many);
+	/* Gives all lanes of each row the same complex value. */
+	void (*spread)(float *out, const float *values, size_t rows);
+	/* Adds up the lanes of each row: a complex value. */
+	void (*collect)(float *values, const float *in, size_t rows);
+	/* Copies rows that lie to_step and from_step floats apart. */
+	void (*move)(float *to, size_t to_step, const float *from, size_t from_step, size_t rows);
+	/* Sets to 0 each row whose line has not come; lines are `step` bytes apart. */
+	void (*keep)(float *rows, const uint8_t *came, size_t step, uint32_t lines);
 };
 
 BS_ISA_DECLARE(const struct bs_unfold_kernels, bs_unfold_kernels);

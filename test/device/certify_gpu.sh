@@ -4,7 +4,7 @@
 # and beside cpu, io and gpu loads; one table at the end.
 #   BORESIDE  a program built with GPU=1 (build/gcc-gpu1/boreside)
 #   FOLDER    where recordings and certificates go (certify-gpu)
-#   CASES     protocols, quoted ("radial_256 sense_256 ls_128 noop_256 window_256")
+#   CASES     protocols, quoted ("radial_256 sense_256 ls_128 noop_256 window_256 wavelet_256")
 # Needs this file, the site file and the program, nothing else. A case that fails does not end the
 # others; the exit status is the number of budgets that did not hold without a load.
 set -u
@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:?usage: certify_gpu.sh SECONDS [BORESIDE] [FOLDER] [CASES]}
 boreside=${2:-$here/build/gcc-gpu1/boreside}
 out=${3:-certify-gpu}
-cases=${4:-radial_256 sense_256 ls_128 noop_256 window_256}
+cases=${4:-radial_256 sense_256 ls_128 noop_256 window_256 wavelet_256}
 mkdir -p "$out/run" "$out/cache" || exit 1
 chmod 750 "$out/run"
 cp "$here/config/certify_gpu.cfg" "$out/site.cfg" || exit 1
@@ -31,6 +31,7 @@ recording() { # the recording of a protocol
 	case $1 in
 	ls_128) echo ls_128.h5 ;;
 	window_256) echo window_256.h5 ;;
+	wavelet_256) echo wavelet_256.h5 ;;
 	*) echo radial_256.h5 ;;
 	esac
 }
@@ -43,6 +44,11 @@ for p in $cases; do
 	window_256)
 		phantom window_256.h5 --traj radial2d --matrix 256,256 --coils 8 --samples 512 \
 			--readouts 256 --repetitions 8 --tr-us 1250 --dwell-us 2 --name window_256
+		;;
+	wavelet_256)
+		phantom wavelet_256.h5 --traj cartesian --matrix 256,256 --coils 8 --accel 2 \
+			--calibration separate,24 --repetitions 100 --tr-us 312 --dwell-us 0.5 \
+			--snr 20 --name wavelet_256
 		;;
 	esac
 done

@@ -76,14 +76,38 @@ static void copy_readout(const struct bs_protocol *p, float *to, size_t to_step,
 		memcpy(to + 2 * c * to_step, data + 2 * c * coil_stride, (size_t)p->samples * 8);
 }
 
+/* Rows of `bytes`, one a coil, that go up. */
+struct rows {
+	float2 *to;
+	const float *from;
+	size_t from_step, bytes;
+};
+
+/* Queues an upload; what is queued for the other stream from then on finds it done. */
+static int upload(struct bs_armed_cuda *e, const struct rows *r, cudaEvent_t sent)
+{
+	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADING], e->up), NULL);
+	BS_CUDA(cudaMemcpy2DAsync(r->to, (size_t)e->op->coil_step(e->p) * 8, r->from, r->from_step,
+				  r->bytes, e->p->coils, cudaMemcpyHostToDevice, e->up),
+		NULL);
+	/*
+	 * The mark comes before the event `sent`, so that whoever waits for it finds the mark
+	 * recorded.
+	 */
+	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->up), NULL);
+	e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
+	BS_CUDA(cudaEventRecord(sent, e->up), NULL);
+	BS_CUDA(cudaStreamWaitEvent(e->stream, sent, 0), NULL);
+	return 0;
+}
+
 static int send(struct bs_armed_cuda *e, float2 *to, const float *data, size_t coil_stride)
 {
 	const struct bs_protocol *p = e->p;
-	const size_t row = (size_t)p->samples * 8;
-	const size_t step = (size_t)e->op->coil_step(p) * 8;
 	const unsigned char *at = (const unsigned char *)data;
 	const size_t span = ((p->coils - 1) * coil_stride + p->samples) * 8;
 	cudaEvent_t sent = e->sent[e->made % BS_CUDA_UPLOADS];
+	int rc;
 
 	if (e->made >= BS_CUDA_UPLOADS && e->read + BS_CUDA_UPLOADS <= e->made) {
 		BS_CUDA(cudaEventSynchronize(sent), NULL);
@@ -98,20 +122,11 @@ static int send(struct bs_armed_cuda *e, float2 *to, const float *data, size_t c
 		data = staging;
 		coil_stride = p->samples;
 	}
-	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADING], e->up), NULL);
-	BS_CUDA(cudaMemcpy2DAsync(to, step, data, coil_stride * 8, row, p->coils,
-				  cudaMemcpyHostToDevice, e->up),
-		NULL);
-	/*
-	 * The mark comes before the event `sent`, so that whoever waits for it finds the mark
-	 * recorded.
-	 */
-	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->up), NULL);
-	e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
-	BS_CUDA(cudaEventRecord(sent, e->up), NULL);
-	e->made++;
-	BS_CUDA(cudaStreamWaitEvent(e->stream, sent, 0), NULL);
-	return 0;
+	const struct rows r = { to, data, coil_stride * 8, (size_t)p->samples * 8 };
+
+	rc = upload(e, &r, sent);
+	e->made += rc == 0;
+	return rc;
 }
 
 int bs_armed_cuda_flush(struct bs_armed_cuda *e)
@@ -122,22 +137,17 @@ int bs_armed_cuda_flush(struct bs_armed_cuda *e)
 	const uint32_t count = e->batch.count;
 	const uint64_t at = (e->made - count) % BS_CUDA_UPLOADS;
 	cudaEvent_t sent = e->sent[at - at % BS_CUDA_BATCH];
-	int rc = 0;
+	int rc;
 
 	if (count == 0)
 		return 0;
 	e->batch.count = 0;
-	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADING], e->up), NULL);
-	BS_CUDA(cudaMemcpy2DAsync(e->op->samples(e->plan, frame) + (uint64_t)first * p->samples,
-				  (size_t)e->op->coil_step(p) * 8, e->staging + 2 * at * p->samples,
-				  (size_t)BS_CUDA_UPLOADS * p->samples * 8,
-				  (size_t)count * p->samples * 8, p->coils, cudaMemcpyHostToDevice,
-				  e->up),
-		NULL);
-	BS_CUDA(cudaEventRecord(e->mark[BS_CUDA_UPLOADED], e->up), NULL);
-	e->marked |= 1u << BS_CUDA_UPLOADING | 1u << BS_CUDA_UPLOADED;
-	BS_CUDA(cudaEventRecord(sent, e->up), NULL);
-	BS_CUDA(cudaStreamWaitEvent(e->stream, sent, 0), NULL);
+	const struct rows rows = { e->op->samples(e->plan, frame) + (uint64_t)first * p->samples,
+				   e->staging + 2 * at * p->samples,
+				   (size_t)BS_CUDA_UPLOADS * p->samples * 8,
+				   (size_t)count * p->samples * 8 };
+
+	rc = upload(e, &rows, sent);
 	/* a window's group is summed as a whole */
 	for (uint32_t r = 0; r < count && rc == 0 && e->window.groups == 0; r++)
 		rc = e->op->arrived(e->plan, frame, first + r, e->stream, NULL);

@@ -33,6 +33,71 @@ struct prior_problem {
 	double complex *e1, *e2; /* [frame][point][n] phases */
 };
 
+enum { PRIOR_WAV2D, PRIOR_WAV3D, PRIOR_DYN_LLR, PRIOR_DYN_TV, PRIOR_DYN_TVP, PRIOR_PROBLEMS };
+
+/* A problem of data/prior, which prior_load loads. */
+static inline struct prior_problem *prior_problem(uint32_t which)
+{
+	static struct prior_problem problems[PRIOR_PROBLEMS] = {
+		[PRIOR_WAV2D] = { .name = "wav2d",
+				  .kind = BS_PRIOR_WAVELET,
+				  .lambda = 0.01,
+				  .minimum = 7.65897293205,
+				  .excess = { 1.3e-3, 1.7e-4, 3.2e-5, 1.7e-7 },
+				  .columns = 1,
+				  .n1 = 64,
+				  .n2 = 64,
+				  .frames = 1,
+				  .coils = 8 },
+		[PRIOR_WAV3D] = { .name = "wav3d",
+				  .kind = BS_PRIOR_WAVELET,
+				  .lambda = 0.015,
+				  .minimum = 109.702485232,
+				  .excess = { 3.8e-3, 1.3e-4, 2.7e-5, 2.3e-6 },
+				  .columns = 48,
+				  .n1 = 48,
+				  .n2 = 48,
+				  .frames = 1,
+				  .coils = 4 },
+		[PRIOR_DYN_LLR] = { .name = "dyn_llr",
+				    .kind = BS_PRIOR_LOW_RANK,
+				    .lambda = 0.3,
+				    .minimum = 726.766244036,
+				    .l2 = 0.1,
+				    .excess = { 2.5e-2, 2.6e-3, 1.9e-4, 1.9e-5 },
+				    .columns = 1,
+				    .n1 = 48,
+				    .n2 = 48,
+				    .frames = 20,
+				    .coils = 8,
+				    .block = 8 },
+		[PRIOR_DYN_TV] = { .name = "dyn_tv",
+				   .kind = BS_PRIOR_TV_FRAMES,
+				   .lambda = 0.1,
+				   .minimum = 608.690279308,
+				   .l2 = 0.1,
+				   .excess = { 3.1e-2, 2.4e-3, 1.7e-3, 2.3e-4 },
+				   .columns = 1,
+				   .n1 = 48,
+				   .n2 = 48,
+				   .frames = 20,
+				   .coils = 8 },
+		[PRIOR_DYN_TVP] = { .name = "dyn_tvp",
+				    .kind = BS_PRIOR_TV_CYCLE,
+				    .lambda = 0.1,
+				    .minimum = 612.115648181,
+				    .l2 = 0.1,
+				    .excess = { 3.1e-2, 2.1e-3, 1.1e-3, 7.2e-5 },
+				    .columns = 1,
+				    .n1 = 48,
+				    .n2 = 48,
+				    .frames = 20,
+				    .coils = 8 },
+	};
+
+	return &problems[which];
+}
+
 static inline size_t prior_voxels(const struct prior_problem *p)
 {
 	return (size_t)p->columns * p->n1 * p->n2;

@@ -2,10 +2,15 @@
  * test/twin/engine/twin_engine_prior.c
  * the problems of DATA/prior through an engine: the host's and the CUDA engine
  *
- * The objective that an image says, with half the data's energy, is that of the data's README: at
- * convergence within 1e-4 of the minimum, after 10, 20, 30 and 50 applications at most twice the
- * table's excess above it. The image that leaves is within 1e-3 of the converged one. No more than
- * 1e-5 of the objective lies between the engines (float vectors).
+ * The objective that an image says, with half the data's energy, is at convergence within 1e-4 of
+ * the minimum of the data's README; after 10, 20, 30 and 50 applications it is at most twice the
+ * table's excess above the converged one. The image that leaves is within 1e-3 of the converged
+ * one. No more than 1e-5 of the objective lies between what the engines say of such an excess
+ * (float vectors).
+ * The converged objective itself is that of F^H d and Q as the engine has them. On a GPU exact sums
+ * are in single precision, and tensor cores round towards zero (gpu/exact/cuda/tile.h): both fall
+ * short by about 1e-6 of themselves. The objective is what is left of an energy 50 to 100 times as
+ * large, and stands 1e-4 of itself higher at most, after any number of steps.
  */
 #include "gpu/engine/engines.h"
 #include "test/support/plan/engine.h"
@@ -165,10 +170,13 @@ static void through(const struct scan *s, const struct bs_engine *engine, double
 	for (int i = 0; i < 5 && rc == 0; i++) {
 		rc = image_of(s, &a, counts[i], image, &report);
 		objectives[i] = report.objective + s->energy;
-		CHECK(rc == 0 && objectives[i] / d->minimum - 1.0 <=
-					 (i < 4 ? 2.0 * d->excess[i] : 1e-4),
-		      "%s, %s, after %u: %.2e above the minimum", d->name, name, report.iterations,
-		      objectives[i] / d->minimum - 1.0);
+	}
+	for (int i = 0; i < 5 && rc == 0; i++) {
+		const double above = i < 4 ? objectives[4] : d->minimum;
+
+		CHECK((objectives[i] - above) / d->minimum <= (i < 4 ? 2.0 * d->excess[i] : 1e-4),
+		      "%s, %s, after %u: %.2e above the %s", d->name, name, counts[i],
+		      (objectives[i] - above) / d->minimum, i < 4 ? "converged" : "minimum");
 	}
 	if (rc == 0) {
 		const double e = check_rel(image, d->reference + 2 * (d->frames - 1) * n, 2 * n);
@@ -193,10 +201,16 @@ static void one(struct prior_problem *d)
 		open_scan(&s, d);
 		through(&s, &bs_engine_host, objectives[0]);
 		through(&s, &bs_engine_cuda, objectives[1]);
-		for (int i = 0; i < 5; i++)
-			CHECK(fabs(objectives[1][i] / objectives[0][i] - 1.0) < 1e-5,
-			      "%s after %u: %.9g, the host's %.9g", d->name, counts[i],
-			      objectives[1][i], objectives[0][i]);
+		for (int i = 0; i < 4; i++) {
+			const double cuda = objectives[1][i] - objectives[1][4];
+			const double host = objectives[0][i] - objectives[0][4];
+
+			CHECK(fabs(cuda - host) < 1e-5 * d->minimum,
+			      "%s after %u: %.9g above the converged, the host's %.9g", d->name,
+			      counts[i], cuda, host);
+		}
+		CHECK(fabs(objectives[1][4] / objectives[0][4] - 1.0) < 1e-4,
+		      "%s: %.9g, the host's %.9g", d->name, objectives[1][4], objectives[0][4]);
 		close_scan(&s);
 	}
 	prior_free(d);
@@ -279,53 +293,6 @@ static void damps(void)
 	prior_free(&d);
 }
 
-static struct prior_problem problems[] = {
-	{ .name = "wav3d",
-	  .kind = BS_PRIOR_WAVELET,
-	  .lambda = 0.015,
-	  .minimum = 109.702485232,
-	  .excess = { 3.8e-3, 1.3e-4, 2.7e-5, 2.3e-6 },
-	  .columns = 48,
-	  .n1 = 48,
-	  .n2 = 48,
-	  .frames = 1,
-	  .coils = 4 },
-	{ .name = "dyn_llr",
-	  .kind = BS_PRIOR_LOW_RANK,
-	  .lambda = 0.3,
-	  .minimum = 726.766244036,
-	  .l2 = 0.1,
-	  .excess = { 2.5e-2, 2.6e-3, 1.9e-4, 1.9e-5 },
-	  .columns = 1,
-	  .n1 = 48,
-	  .n2 = 48,
-	  .frames = 20,
-	  .coils = 8,
-	  .block = 8 },
-	{ .name = "dyn_tv",
-	  .kind = BS_PRIOR_TV_FRAMES,
-	  .lambda = 0.1,
-	  .minimum = 608.690279308,
-	  .l2 = 0.1,
-	  .excess = { 3.1e-2, 2.4e-3, 1.7e-3, 2.3e-4 },
-	  .columns = 1,
-	  .n1 = 48,
-	  .n2 = 48,
-	  .frames = 20,
-	  .coils = 8 },
-	{ .name = "dyn_tvp",
-	  .kind = BS_PRIOR_TV_CYCLE,
-	  .lambda = 0.1,
-	  .minimum = 612.115648181,
-	  .l2 = 0.1,
-	  .excess = { 3.1e-2, 2.1e-3, 1.1e-3, 7.2e-5 },
-	  .columns = 1,
-	  .n1 = 48,
-	  .n2 = 48,
-	  .frames = 20,
-	  .coils = 8 },
-};
-
 static void compare_all(void)
 {
 	const char *data = getenv("DATA");
@@ -337,8 +304,9 @@ static void compare_all(void)
 		SKIP("problems of priors: no data (DATA)");
 		return;
 	}
-	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
-		one(&problems[i]);
+	for (uint32_t i = 0; i < PRIOR_PROBLEMS; i++)
+		if (i != PRIOR_WAV2D) /* of single samples, not of lines: no scan brings them */
+			one(prior_problem(i));
 	damps();
 }
 

@@ -1,7 +1,12 @@
-/* test/unit/core/test_team.c - every task runs exactly once, for any number of threads and tasks */
+/*
+ * test/unit/core/test_team.c - every task runs exactly once, for any number of threads and tasks;
+ * a member that the machine does not let run keeps nobody waiting
+ */
 #include "core/thread/team.h"
 #include "test/support/check.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -38,8 +43,63 @@ static void own(void *arg, int task, int member)
 	atomic_fetch_add(&hits[member], task == member ? 1 : 100);
 }
 
+static pthread_t thread[2];
+static _Atomic int held;
+
+static void name_thread(void *arg, int task, int member)
+{
+	sigset_t set;
+
+	(void)arg;
+	(void)task;
+	thread[member] = pthread_self();
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGUSR1); /* threads are started with all signals blocked */
+	(void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* Holds a thread as a machine without a processor for it would. */
+static void hold(int signal)
+{
+	(void)signal;
+	atomic_store(&held, 1);
+	while (atomic_load(&held) != 2)
+		;
+}
+
+/* Runs go on while a member is held between two of them, and it comes to the one after. */
+static void test_held(void)
+{
+	struct bs_team *team;
+	struct bs_fail why;
+	int bad = 0;
+
+	CHECK(bs_team_open(&team, 2, &why) == 0, "team of 2");
+	bs_team_each(team, name_thread, NULL);
+	(void)signal(SIGUSR1, hold);
+	(void)pthread_kill(thread[1], SIGUSR1);
+	while (atomic_load(&held) != 1)
+		;
+	(void)alarm(60); /* a run that waits for the member ends the test */
+	for (int round = 0; round < 100; round++) {
+		memset((void *)hits, 0, sizeof(hits));
+		bs_team_run(team, hit, NULL, 7);
+		for (int i = 0; i < 1000; i++)
+			bad += atomic_load(&hits[i]) != (i < 7);
+	}
+	(void)alarm(0);
+	CHECK(bad == 0, "a member that does not come keeps no run from its end");
+	atomic_store(&held, 2);
+	memset((void *)hits, 0, sizeof(hits));
+	bs_team_each(team, own, NULL);
+	CHECK(atomic_load(&hits[0]) == 1 && atomic_load(&hits[1]) == 1, "it comes to the next");
+	bs_team_close(team);
+}
+
 int main(void)
 {
+	if (!CHECK_SANITIZED) /* there a signal waits until its thread makes a call */
+		test_held();
 	for (int members = 1; members <= 5; members++) {
 		struct bs_team *team;
 		struct bs_fail why;

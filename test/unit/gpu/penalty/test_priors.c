@@ -340,63 +340,6 @@ static void dynamic(const struct prior_problem *p)
 	close_bench(&b);
 }
 
-static struct prior_problem problems[] = {
-	{ .name = "wav2d",
-	  .kind = BS_PRIOR_WAVELET,
-	  .lambda = 0.01,
-	  .minimum = 7.65897293205,
-	  .excess = { 1.3e-3, 1.7e-4, 3.2e-5, 1.7e-7 },
-	  .columns = 1,
-	  .n1 = 64,
-	  .n2 = 64,
-	  .frames = 1,
-	  .coils = 8 },
-	{ .name = "wav3d",
-	  .kind = BS_PRIOR_WAVELET,
-	  .lambda = 0.015,
-	  .minimum = 109.702485232,
-	  .excess = { 3.8e-3, 1.3e-4, 2.7e-5, 2.3e-6 },
-	  .columns = 48,
-	  .n1 = 48,
-	  .n2 = 48,
-	  .frames = 1,
-	  .coils = 4 },
-	{ .name = "dyn_llr",
-	  .kind = BS_PRIOR_LOW_RANK,
-	  .lambda = 0.3,
-	  .minimum = 726.766244036,
-	  .l2 = 0.1,
-	  .excess = { 2.5e-2, 2.6e-3, 1.9e-4, 1.9e-5 },
-	  .columns = 1,
-	  .n1 = 48,
-	  .n2 = 48,
-	  .frames = 20,
-	  .coils = 8,
-	  .block = 8 },
-	{ .name = "dyn_tv",
-	  .kind = BS_PRIOR_TV_FRAMES,
-	  .lambda = 0.1,
-	  .minimum = 608.690279308,
-	  .l2 = 0.1,
-	  .excess = { 3.1e-2, 2.4e-3, 1.7e-3, 2.3e-4 },
-	  .columns = 1,
-	  .n1 = 48,
-	  .n2 = 48,
-	  .frames = 20,
-	  .coils = 8 },
-	{ .name = "dyn_tvp",
-	  .kind = BS_PRIOR_TV_CYCLE,
-	  .lambda = 0.1,
-	  .minimum = 612.115648181,
-	  .l2 = 0.1,
-	  .excess = { 3.1e-2, 2.1e-3, 1.1e-3, 7.2e-5 },
-	  .columns = 1,
-	  .n1 = 48,
-	  .n2 = 48,
-	  .frames = 20,
-	  .coils = 8 },
-};
-
 int main(void)
 {
 	const char *data = getenv("DATA");
@@ -408,15 +351,17 @@ int main(void)
 		SKIP("problems of priors: no data (DATA)");
 		return check_done();
 	}
-	for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++) {
-		if (prior_load(&problems[i])) {
-			converges(&problems[i]);
-			if (problems[i].kind == BS_PRIOR_WAVELET)
-				shifts(&problems[i], i == 0 ? 0.067 : 0.076);
-			if (problems[i].kind == BS_PRIOR_LOW_RANK)
-				dynamic(&problems[i]);
+	for (uint32_t i = 0; i < PRIOR_PROBLEMS; i++) {
+		struct prior_problem *p = prior_problem(i);
+
+		if (prior_load(p)) {
+			converges(p);
+			if (p->kind == BS_PRIOR_WAVELET)
+				shifts(p, i == PRIOR_WAV2D ? 0.067 : 0.076);
+			if (p->kind == BS_PRIOR_LOW_RANK)
+				dynamic(p);
 		}
-		prior_free(&problems[i]);
+		prior_free(p);
 	}
 	return check_done();
 }
