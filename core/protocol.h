@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/multiband/spec.h"
+#include "core/plan/answerspec.h"
 #include "core/plan/plan.h"
 #include "core/plan/stepspec.h"
 #include "core/solve/priorspec.h"
@@ -274,6 +275,7 @@ struct bs_protocol {
 	uint32_t preview_every; /* readouts from one preview to the next; 0: no previews */
 	double interval_ms; /* ms between two readouts of the stream; 0: the header's TR says it */
 	struct bs_step_of step; /* what the site's list of steps says of it */
+	struct bs_answers_of answers; /* what the site's list of answers says of it */
 
 	struct bs_plan plan; /* the plan made of all members above (bs_plan_make) */
 };
@@ -433,6 +435,8 @@ struct bs_site {
 	uint32_t sinks;
 	struct bs_step_spec step[BS_STEPS_MAX];
 	uint32_t steps;
+	struct bs_answer_spec answer[BS_ANSWERS_SITE_MAX];
+	uint32_t answers;
 	struct bs_keys_spec keys;
 	struct bs_protocol protocol[BS_PROTOCOLS_MAX];
 	uint32_t protocols;

@@ -130,7 +130,8 @@ static void hand_to_recon(struct ingest *in, struct bs_ingest_scan *scan, uint32
 	const enum bs_kind kind = bs_mrd_kind(m->head.flags);
 
 	scan->count.acquisitions++;
-	if (bs_scan_uses(scan->p, &scan->record->info, kind, m->head.idx.average))
+	if (bs_scan_uses(scan->p, &scan->record->info, kind, m->head.idx.average) ||
+	    bs_kind_answered(scan->p, kind))
 		scan->count.kind_used[kind]++;
 	else
 		scan->count.kind_unused[kind]++;
