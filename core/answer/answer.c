@@ -21,11 +21,6 @@ const char *bs_answer_name(enum bs_answer_what what)
 	return (unsigned)what < BS_ANSWER_WHATS ? names[what] : "?";
 }
 
-uint64_t bs_answers_place(const struct bs_protocol *p)
-{
-	return p->answers.count > 0 ? ((uint64_t)p->samples + p->discard) * p->coils * 8 : 0;
-}
-
 bool bs_answers_asked(const struct bs_scan_info *info)
 {
 	return info->answers == 1;
@@ -97,8 +92,9 @@ static void weigh(double sum[2], const struct part *s, size_t coil, double slope
 static bool fit_alone(struct bs_fit *f, const struct part *s)
 {
 	const double begin = bs_fit_begin(s->at, s->n, s->coils, s->stride);
-	double z[2 * BS_ANSWER_SAMPLES] = { 0.0 };
+	double z[2 * BS_ANSWER_SAMPLES];
 
+	memset(z, 0, 2 * s->n * sizeof(*z));
 	for (size_t c = 0; c < s->coils; c++) {
 		double each[2];
 
@@ -111,10 +107,11 @@ static bool fit_alone(struct bs_fit *f, const struct part *s)
 /* Phase and shift: the sum over the channels of conj(first) readout has no phase of theirs. */
 static bool fit_against(struct bs_fit *f, const struct part *s, const struct part *first)
 {
-	double z[2 * BS_ANSWER_SAMPLES] = { 0.0 };
+	double z[2 * BS_ANSWER_SAMPLES];
 	double re = 0.0;
 	double im = 0.0;
 
+	memset(z, 0, 2 * s->n * sizeof(*z));
 	for (size_t c = 0; c < s->coils; c++)
 		add_product(z, s, first, c, NULL);
 	for (size_t k = 0; k + 1 < s->n; k++) {

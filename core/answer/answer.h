@@ -7,7 +7,7 @@
  * pointers, so that a process that replaces another goes on with it: a readout that comes again
  * makes nothing again, and the scan's first readout stays what later ones are compared with.
  * `boreside recon` and the service run this same code: they make the same numbers, to the bit.
- * Allocates nothing; one thread. Test: test/unit/core/test_answer.c
+ * Allocates nothing; one thread. Test: test/unit/core/answer/test_answer.c
  */
 #ifndef BS_CORE_ANSWER_ANSWER_H
 #define BS_CORE_ANSWER_ANSWER_H
@@ -26,7 +26,7 @@ struct bs_answer {
 	uint32_t row;     /* place in the protocol's list of answers, from 0 */
 	uint32_t count;   /* number of this answer in the scan, from 1 */
 	uint32_t image;   /* number of the image whose step gave the numbers; 0: of a readout */
-	uint64_t readout; /* message number of the readout, or of the image's last one */
+	uint64_t readout; /* message number of the readout; 0: of an image */
 	uint32_t scan_counter; /* MRD's, of that readout */
 	/* how many numbers follow; 0: the readout tells nothing (no signal, no field of view) */
 	uint32_t numbers;
@@ -50,15 +50,13 @@ struct bs_answering {
 /* What make works on. */
 struct bs_answering_of {
 	struct bs_answering *state;
-	/* samples of the first readouts, place_bytes for each row (bs_answers_place) */
+	/* samples of the first readouts, place_bytes for each row: as many as a readout may have */
 	unsigned char *places;
 	uint64_t place_bytes;
 	const struct bs_protocol *p;
 	const struct bs_scan_info *info;
 };
 
-/* Bytes of a place that the first readout of any row fits; 0: the protocol has no answers. */
-uint64_t bs_answers_place(const struct bs_protocol *p);
 /* Returns true if the sender asks for answers (userParameterLong boreside_answers = 1). */
 bool bs_answers_asked(const struct bs_scan_info *info);
 void bs_answers_start(struct bs_answering *state);

@@ -10,7 +10,7 @@
  * Allocates nothing; any thread.
  * Source: Rife and Boorstyn, IEEE Trans Inf Theory 1974;20:591-598; the beginning is Lank, Reed and
  * Pollon's, IEEE Trans Aerosp Electron Syst 1973;9:184-186.
- * Test: test/unit/core/test_answer.c
+ * Test: test/unit/core/answer/test_answer.c
  */
 #ifndef BS_CORE_ANSWER_FIT_H
 #define BS_CORE_ANSWER_FIT_H

@@ -1,8 +1,10 @@
 /* board/tool/command/replay.c - boreside replay: act as the scanner, with a recording */
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -15,7 +17,7 @@
 #include "ipc/seal/keys.h"
 
 struct request {
-	const char *config, *url, *recording, *group, *plan, *key, *service;
+	const char *config, *url, *recording, *group, *plan, *key, *service, *answers;
 	struct bs_seal_keys keys; /* keys that seal the connection */
 	bool sealed;
 	struct bs_replay_options o;
@@ -53,6 +55,8 @@ static const struct bs_option options[] = {
 	  .help = "of the first scan, the next ones count up; else random", .min = 1 },
 	{ BS_OPTION_POSITIVE, 0, "patience", "S", AT(patience_s),
 	  .help = "give up when the service is silent for S seconds (10)", .max = 1e6 },
+	{ BS_OPTION_TEXT, 0, "answers", "FILE", AT(answers),
+	  .help = "ask for answers, and write each as a line" },
 	{ BS_OPTION_TEXT, 0, "faults", "SEED|FILE", AT(plan),
 	  .help = "with faults: drawn from a number, or one a line of a file, see below" },
 	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5, or a scan's log",
@@ -220,10 +224,28 @@ static int read_plan(struct request *q, uint32_t readouts, struct bs_fail *why)
 	return 0;
 }
 
+static void write_answer(void *arg, const struct bs_answer *a)
+{
+	bs_answer_print(arg, a);
+}
+
+/* Has the scans ask for answers. Returns the file that they go to; NULL: why says why not. */
+static FILE *ask(struct request *q, struct bs_replay *r, struct bs_fail *why)
+{
+	FILE *to = NULL;
+
+	if (bs_replay_ask(r, why) == 0 && (to = fopen(q->answers, "we")) == NULL)
+		(void)bs_fail(why, BS_ERR_IO, "%s: %s", q->answers, strerror(errno));
+	q->o.answered = write_answer;
+	q->o.answered_arg = to;
+	return to;
+}
+
 static int stream(struct request *q)
 {
 	struct bs_endpoint e;
 	struct bs_replay *r;
+	FILE *answers = NULL;
 	struct bs_fail why;
 	char hint[BS_PLACE_HINT];
 	int status;
@@ -242,7 +264,8 @@ static int stream(struct request *q)
 	if (bs_replay_note(r)[0] != '\0')
 		(void)printf("%s: %s\n", q->recording, bs_replay_note(r));
 	(void)fflush(stdout);
-	if (q->plan != NULL && read_plan(q, bs_replay_count(r), &why) != 0) {
+	if ((q->plan != NULL && read_plan(q, bs_replay_count(r), &why) != 0) ||
+	    (q->answers != NULL && (answers = ask(q, r, &why)) == NULL)) {
 		bs_faults_free(&q->faults);
 		bs_replay_close(r);
 		return bs_command_fail(&bs_command_replay, "%s", why.text);
@@ -258,6 +281,8 @@ static int stream(struct request *q)
 		status = play(q, r, &e);
 		bs_endpoint_close(&e);
 	}
+	if (answers != NULL && (ferror(answers) != 0) + (fclose(answers) != 0) > 0)
+		status = bs_command_fail(&bs_command_replay, "%s: cannot be written", q->answers);
 	bs_faults_free(&q->faults);
 	bs_replay_close(r);
 	return status;

@@ -1,5 +1,7 @@
-/* test/unit/core/test_answer.c - frequency, phase and shift of a readout: exact without noise, at
- * the Cramer-Rao bound with it, the same after a successor has taken over */
+/*
+ * test/unit/core/answer/test_answer.c - frequency, phase and shift of a readout: exact without
+ * noise, at the Cramer-Rao bound with it, the same after a successor has taken over
+ */
 #define _POSIX_C_SOURCE 200809L /* for fmemopen */
 #include "core/answer/answer.h"
 #include "core/frame/kind.h"
@@ -122,7 +124,7 @@ static void test_exact(void)
 		fill(bars, mm[i], 0.0);
 		struct bs_answer a = answer(i + 1);
 
-		/* the issue asks for 0.01 mm; floats of 24 bits leave less than a thousandth of it */
+		/* what is wanted is 0.01 mm; floats leave less than a thousandth of it */
 		CHECK(a.numbers == 1 && fabs(a.number[0] - mm[i]) < 1e-5, "%g mm: %.9f", mm[i],
 		      a.number[0]);
 	}
