@@ -12,7 +12,7 @@ cart+=" readouts = 64; $quiet"
 site() { # FILE, what stands before the protocols
 	cat >"$1" <<CFG
 node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; $patient };
-endpoints: { archive = ""; viewers = ""; };
+endpoints: { archive = ""; viewers = ""; ${kspace-} };
 log: { dir = "logs"; mode = "relaxed"; };
 sinks = ( { type = "cfl"; dir = "out"; } );
 $2
@@ -26,11 +26,18 @@ step="steps = ( { name = \"s\"; on = \"cart\"; budget_ms = 30000.0;
 site site.cfg "answers = ( $two );"
 site late.cfg "answers = ( $(row phase navigation 0.001) );"
 site step.cfg "$step answers = ( $(row gate image 60000.0), $(row phase navigation 60000.0) );"
+free=$((RANDOM % 20000 + 10000)) # a port that is free now
+while (exec 3<>/dev/tcp/127.0.0.1/$free) 2>/dev/null; do free=$((free + 1)); done
+for k in node mr; do "$BORESIDE" key new $k.key >$k.pub; done
+kspace="kspace = \"tcp://127.0.0.1:$free\";"
+site sealed.cfg "keys: { own = \"node.key\"; peers = ( { name = \"mr\"; key = \"$(cat mr.pub)\";
+	roles = [ \"scanner\" ]; } ); }; answers = ( $two );"
+kspace=
 check "a recording with a navigator each 8 lines, 0.1 rad further each time" "$BORESIDE" phantom \
 	-c site.cfg -p cart --repetitions 3 --navigators 8 --drift 0.1 -o cart.h5
 
 play() { # SITE, PROTOCOL, arguments of replay: plays the scan; log and said have the words
-	rm -rf run logs out said
+	rm -rf run logs out said told.txt
 	"$BORESIDE" serve -c "$1" 2>log &
 	server=$!
 	# shellcheck disable=SC2154 # of await.bash
@@ -63,6 +70,9 @@ cp -r logs kept
 check "recon of the log makes them once more" cmp again.txt recon.txt
 check "and the same images" bash -c 'for f in one*.cfl; do cmp "$f" "log${f#one}" || exit 1; done'
 
+play sealed.cfg cart --answers told.txt
+check "over a sealed connection it is told the same" cmp told.txt recon.txt
+check "which was sealed" grep -q '"sessions":[1-9]' status.json
 play site.cfg cart
 check "who does not ask is told none" [ "$status $(count answers) $(count answers_late)" = "0 0 0" ]
 "$BORESIDE" log answers logs >logged.txt
