@@ -141,26 +141,38 @@ static void put(struct bs_answer *out, double value, double deviation, double sc
 	out->deviation = deviation * fabs(scale);
 }
 
+/* The fit of a readout against the first one: phase and shift of a readout share it. */
+struct against {
+	uint64_t first; /* message number of that; 0: not made */
+	bool good;
+	struct bs_fit fit;
+};
+
 static void answer_readout(const struct bs_answering_of *a, const struct bs_mrd_acq *head,
-			   const float *samples, struct bs_answer *out)
+			   const float *samples, struct against *with, struct bs_answer *out)
 {
 	const struct part s = part_of(head, samples);
 	const struct part first =
 		part_of(&a->state->first[out->row].head,
 			(const float *)(const void *)(a->places + out->row * a->place_bytes));
 	const double rate = head->sample_time_us > 0.0f ? 1e6 / (double)head->sample_time_us : 0.0;
-	const bool fits = first.n == s.n && first.coils == s.coils && s.n <= BS_ANSWER_SAMPLES;
 	struct bs_fit f;
 
-	if (!fits ||
-	    !(out->what == BS_ANSWER_FREQUENCY ? fit_alone(&f, &s) : fit_against(&f, &s, &first)))
+	if (first.n != s.n || first.coils != s.coils || s.n > BS_ANSWER_SAMPLES)
 		return;
-	if (out->what == BS_ANSWER_FREQUENCY)
-		put(out, f.slope, f.slope_deviation, rate / TURN);
-	else if (out->what == BS_ANSWER_PHASE)
-		put(out, f.phase, f.phase_deviation, 1.0);
-	else
-		put(out, f.slope, f.slope_deviation, mm_of(a->p, a->info));
+	if (out->what == BS_ANSWER_FREQUENCY) {
+		if (fit_alone(&f, &s))
+			put(out, f.slope, f.slope_deviation, rate / TURN);
+		return;
+	}
+	if (with->first != a->state->first[out->row].readout) {
+		with->first = a->state->first[out->row].readout;
+		with->good = fit_against(&with->fit, &s, &first);
+	}
+	if (with->good && out->what == BS_ANSWER_PHASE)
+		put(out, with->fit.phase, with->fit.phase_deviation, 1.0);
+	else if (with->good)
+		put(out, with->fit.slope, with->fit.slope_deviation, mm_of(a->p, a->info));
 }
 
 /* Keeps the first readout of a row, or the same one when it comes again. */
@@ -201,6 +213,7 @@ uint32_t bs_answers_make(const struct bs_answering_of *a, const struct bs_mrd_ac
 			 uint64_t readout, const float *samples, struct bs_answer *out)
 {
 	uint32_t count = a->state->count;
+	struct against with = { .first = 0 };
 	uint32_t n = 0;
 
 	if ((a->p->answers.kinds >> (unsigned)bs_mrd_kind(head->flags) & 1u) == 0 ||
@@ -213,7 +226,7 @@ uint32_t bs_answers_make(const struct bs_answering_of *a, const struct bs_mrd_ac
 		out[n] = begin(a, row, &count);
 		out[n].readout = readout;
 		out[n].scan_counter = head->scan_counter;
-		answer_readout(a, head, samples, &out[n++]);
+		answer_readout(a, head, samples, &with, &out[n++]);
 	}
 	a->state->count = count;
 	a->state->done = readout;

@@ -82,16 +82,20 @@ struct spread {
 static struct spread spread_of(const double *z, size_t n, double slope, double phase, double center,
 			       enum bs_fit_noise noise)
 {
-	const double middle = 0.5 * (double)(n - 1);
+	const double begin = phase - 0.5 * slope * (double)(n - 1);
+	const double step[2] = { cos(slope), sin(slope) };
+	double turn[2] = { cos(begin), sin(begin) };
 	struct spread s = { 0.0, 0.0, 0.0, 0.0, 0.0 };
 
 	for (size_t k = 0; k < n; k++) {
-		const double a = phase + slope * ((double)k - middle);
-		const double w = hypot(z[2 * k], z[2 * k + 1]);
-		const double off = z[2 * k + 1] * cos(a) - z[2 * k] * sin(a);
+		const double w = sqrt(z[2 * k] * z[2 * k] + z[2 * k + 1] * z[2 * k + 1]);
+		const double off = z[2 * k + 1] * turn[0] - z[2 * k] * turn[1];
 		const double d = (double)k - center;
 		const double v = noise == BS_FIT_WHITE ? 1.0 : w;
+		const double next = turn[0] * step[0] - turn[1] * step[1];
 
+		turn[1] = turn[0] * step[1] + turn[1] * step[0];
+		turn[0] = next;
 		s.w += w;
 		s.wd2 += w * d * d;
 		s.v += v;
@@ -107,7 +111,7 @@ static double center_of(const double *z, size_t n)
 	double at = 0.0;
 
 	for (size_t k = 0; k < n; k++) {
-		const double w = hypot(z[2 * k], z[2 * k + 1]);
+		const double w = sqrt(z[2 * k] * z[2 * k] + z[2 * k + 1] * z[2 * k + 1]);
 
 		sum += w;
 		at += w * (double)k;

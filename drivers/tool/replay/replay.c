@@ -222,14 +222,14 @@ int bs_replay_repeat(struct bs_replay *r, uint32_t repetitions, struct bs_fail *
 	return r->xml != NULL ? 0 : bs_fail(why, BS_ERR_NOMEM, "the header");
 }
 
-static const char *header_of(const struct bs_replay *r)
+const char *bs_replay_xml(const struct bs_replay *r)
 {
 	return r->xml != NULL ? r->xml : bs_recording_xml(r->recording);
 }
 
 int bs_replay_ask(struct bs_replay *r, struct bs_fail *why)
 {
-	char *xml = bs_asking_xml(header_of(r), why);
+	char *xml = bs_asking_xml(bs_replay_xml(r), why);
 
 	if (xml == NULL)
 		return why->code;
@@ -276,7 +276,8 @@ struct play {
 	uint64_t heard_on;  /* number of connections when the service last sent something */
 	int64_t renewed_ns; /* time when the socket was last replaced */
 	uint64_t session;
-	uint32_t next; /* next acquisition to queue */
+	uint32_t next;   /* next acquisition to queue */
+	uint32_t shaped; /* acquisitions whose samples were changed */
 	bool window_full, line_full;
 };
 
@@ -353,6 +354,8 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 		return 0;
 	if (p->o->speed <= 0.0)
 		due = now_ns;
+	if (p->o->shape != NULL && p->shaped == p->next) /* once, however often it is tried */
+		p->o->shape(p->o->shape_arg, (unsigned char *)(uintptr_t)payload, p->shaped++);
 	len = r->readout[bs_repeat_at(&r->repeat, p->next, &round)].len;
 	rc = bs_sender_put(s, BS_WIRE_ACQ, payload, len, due, why);
 	p->window_full = rc == BS_SENDER_FULL;
@@ -394,9 +397,9 @@ static int look_for_reconnect(struct play *p, struct bs_fail *why)
 /* Sends OPEN of a scan, which is played from its first readout. */
 static int begin_scan(struct play *p, struct bs_fail *why)
 {
-	const char *xml = header_of(p->r);
+	const char *xml = bs_replay_xml(p->r);
 
-	p->next = 0;
+	p->next = p->shaped = 0;
 	p->report->bytes = 0;
 	p->r->sender.state = BS_SENDER_IDLE; /* forgets an earlier scan */
 	return bs_sender_begin(&p->r->sender, p->session, p->o->protocol, xml, strlen(xml),
