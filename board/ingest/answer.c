@@ -18,19 +18,27 @@ static bool are_asked(const struct ingest *in, const struct bs_ingest_scan *scan
 	       in->env->shm.s->pools.answer_slots > 0 && bs_answers_asked(&scan->record->info);
 }
 
-/* Tells the sender, and the log. A scan that is read from its log had its answers then. */
-static void give(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_answer *a,
-		 int64_t received_ns, int64_t sender_ns)
+/*
+ * Tells the sender n answers, then the log: none waits for the log's copy of another. A scan that
+ * is read from its log had its answers then.
+ */
+static void give(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_answer *made,
+		 uint32_t n, int64_t received_ns, int64_t sender_ns)
 {
-	const double deadline_ms = scan->p->answers.row[a->row].deadline_ms;
-	struct bs_telling t = { scan->session, sender_ns, *a };
+	struct bs_telling t[BS_ANSWERS_MAX];
 
-	t.answer.received_ns = received_ns;
-	t.answer.by_ns = received_ns + bs_ns_of_ms(deadline_ms);
-	t.answer.computed_ns = bs_now_ns();
-	if (in->feed == NULL)
-		bs_ingest_tell(in, &t);
-	bs_ingest_log_answer(in, scan, &t);
+	for (uint32_t i = 0; i < n; i++) {
+		const double deadline_ms = scan->p->answers.row[made[i].row].deadline_ms;
+
+		t[i] = (struct bs_telling){ scan->session, sender_ns, made[i] };
+		t[i].answer.received_ns = received_ns;
+		t[i].answer.by_ns = received_ns + bs_ns_of_ms(deadline_ms);
+		t[i].answer.computed_ns = bs_now_ns();
+		if (in->feed == NULL)
+			bs_ingest_tell(in, &t[i]);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		bs_ingest_log_answer(in, scan, &t[i]);
 }
 
 void bs_ingest_answer(struct ingest *in, struct bs_ingest_scan *scan, uint32_t slot)
@@ -43,8 +51,7 @@ void bs_ingest_answer(struct ingest *in, struct bs_ingest_scan *scan, uint32_t s
 	if (!are_asked(in, scan))
 		return;
 	n = bs_answers_make(&of, &m->head, m->seq, bs_shm_samples(&in->env->shm, slot), made);
-	for (uint32_t i = 0; i < n; i++)
-		give(in, scan, &made[i], m->received_ns, m->sender_ns);
+	give(in, scan, made, n, m->received_ns, m->sender_ns);
 }
 
 static void answer_step(struct ingest *in, struct bs_ingest_scan *scan,
@@ -57,8 +64,7 @@ static void answer_step(struct ingest *in, struct bs_ingest_scan *scan,
 	if (!are_asked(in, scan))
 		return;
 	n = bs_answers_step(&of, (uint32_t)said->image, said->number, said->numbers, made);
-	for (uint32_t i = 0; i < n; i++)
-		give(in, scan, &made[i], said->received_ns, said->sender_ns);
+	give(in, scan, made, n, said->received_ns, said->sender_ns);
 }
 
 void bs_ingest_answer_steps(struct ingest *in)
