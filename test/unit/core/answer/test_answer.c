@@ -2,6 +2,7 @@
  * test/unit/core/answer/test_answer.c - frequency, phase and shift of a readout: exact without
  * noise, at the Cramer-Rao bound with it, the same after a successor has taken over
  */
+/* Holds: W72 */
 #define _POSIX_C_SOURCE 200809L /* for fmemopen */
 #include "core/answer/answer.h"
 #include "core/frame/kind.h"
