@@ -38,6 +38,7 @@ static void offer_keys(struct bs_near *near, enum bs_key_scope scope)
 		bs_near_offer(near, "protocols");
 		bs_near_offer(near, "sinks");
 		bs_near_offer(near, "steps");
+		bs_near_offer(near, "answers");
 	}
 }
 
@@ -222,6 +223,7 @@ static void check_all(struct loading *l, struct bs_site *site)
 		site->protocol[i].gpu_devices = site->gpu_devices;
 		site->protocol[i].gpu_share = site->gpu_share;
 		bs_rules_share_steps(site, &site->protocol[i]);
+		bs_rules_share_answers(site, &site->protocol[i]);
 		bs_rules_derive(s, &site->protocol[i]);
 		bs_rules_protocol(&l->reading, s, &site->protocol[i]);
 		bs_rules_prior(&l->reading, s, &site->protocol[i]);
@@ -230,6 +232,7 @@ static void check_all(struct loading *l, struct bs_site *site)
 	bs_rules_site(&l->reading, &l->node, site, l->item[BS_SCOPE_SINK],
 		      l->item[BS_SCOPE_PROTOCOL]);
 	bs_rules_steps(&l->reading, site, l->item[BS_SCOPE_STEP], l->item[BS_SCOPE_PROTOCOL]);
+	bs_rules_answers(&l->reading, site, l->item[BS_SCOPE_ANSWER], l->item[BS_SCOPE_PROTOCOL]);
 	bs_rules_bridges(&l->reading, &l->node, site, l->item[BS_SCOPE_CONFIG]);
 	bs_rules_keys(&l->reading, &l->node, site, l->item[BS_SCOPE_PEER]);
 }

@@ -11,6 +11,10 @@ static const char *const boards[] = { "host", "workstation", "jetson", NULL };
 static const char *const sink_types[] = { "png",      "cfl",      "mrd",   "nifti",
 					  "nifti_gz", "nifti_4d", "dicom", NULL };
 static const char *const lates[] = { "bypass", "mark", NULL };
+static const char *const whats[] = {
+	"frequency", "phase", "shift", "motion", "gate", "step", NULL
+};
+static const char *const ofs[] = { "navigation", "phase_correction", "feedback", "image", NULL };
 static const char *const roles[] = { "scanner", "archive", "viewer", "status", NULL };
 static const char *const backends[] = { "auto", "host", "cuda", NULL };
 static const char *const gpu_memories[] = { "auto", "copy", "mapped", NULL };
@@ -86,6 +90,7 @@ const char *const bs_miss_words[] = {
 #define S(...) ROW(BS_SCOPE_SITE, bs_site, __VA_ARGS__)
 #define K(...) ROW(BS_SCOPE_SINK, bs_sink_spec, __VA_ARGS__)
 #define L(...) ROW(BS_SCOPE_STEP, bs_step_spec, __VA_ARGS__)
+#define A(...) ROW(BS_SCOPE_ANSWER, bs_answer_spec, __VA_ARGS__)
 #define M(...) ROW(BS_SCOPE_CONFIG, bs_mrd_config, __VA_ARGS__)
 #define E(...) ROW(BS_SCOPE_PEER, bs_peer_spec, __VA_ARGS__)
 #define P(...) ROW(BS_SCOPE_PROTOCOL, bs_protocol, __VA_ARGS__)
@@ -285,6 +290,17 @@ L("budget_ms", BS_KEY_NUMBER, "ms", NULL, 0.01, 60000, NULL, budget_ms,
 L("on_late", BS_KEY_WORD, "", "\"bypass\"", 0, 0, lates, on_late,
   "an image that leaves without the step, as one of a site that has none; bypass: its attributes "
   "say so; mark: its quality is degraded, too"),
+
+A("on", BS_KEY_TEXT, "", NULL, 0, 0, NULL, on,
+  "the protocol whose senders get the answer, where they ask for answers (ipc/WIRE.md)"),
+A("what", BS_KEY_WORD, "", NULL, 0, 0, whats, what,
+  "of readouts: frequency (Hz, without a gradient), phase (radians) or shift (mm along them), the "
+  "last two against the scan's first one; of images: a step's numbers, as motion, gate or step"),
+A("of", BS_KEY_WORD, "", "\"navigation\"", 0, 0, ofs, of,
+  "the readouts, by their flag in MRD; at most as long as a line. image: each image's step"),
+A("deadline_ms", BS_KEY_NUMBER, "ms", NULL, 0.001, 60000, NULL, deadline_ms,
+  "how long after the readout came, or the image's last one, the answer is of use; later it is "
+  "dropped, and counted"),
 
 M("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
   "a config that MRD clients name; \"*\": any that no other row nor protocol has the name of"),

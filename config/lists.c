@@ -10,6 +10,7 @@
 const struct bs_key_list bs_key_lists[BS_SCOPES] = {
 	[BS_SCOPE_SINK] = LIST("sinks", sink, sinks, BS_SINKS_MAX),
 	[BS_SCOPE_STEP] = LIST("steps", step, steps, BS_STEPS_MAX),
+	[BS_SCOPE_ANSWER] = LIST("answers", answer, answers, BS_ANSWERS_SITE_MAX),
 	[BS_SCOPE_CONFIG] = LIST("bridges.mrd.configs", mrd.config, mrd.configs, BS_CONFIGS_MAX),
 	[BS_SCOPE_PEER] = LIST("keys.peers", keys.peer, keys.peers, BS_KEYED_MAX),
 	[BS_SCOPE_PROTOCOL] = LIST("protocols", protocol, protocols, BS_PROTOCOLS_MAX),

@@ -22,6 +22,7 @@ static const struct {
 	{ "sinks", "takers are opened" },
 	{ "bridges.", "their processes are started" },
 	{ "steps", "their processes are started" },
+	{ "answers", "the shared memory is laid out" },
 	{ "node.acq_slots", "the shared memory is laid out" },
 	{ "node.image_slots", "the shared memory is laid out" },
 	{ "node.study_scans", "the shared memory is laid out" },

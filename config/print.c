@@ -133,5 +133,7 @@ void bs_config_print(FILE *to, const struct bs_site *site)
 	print_items(to, site, BS_SCOPE_SINK);
 	if (site->steps > 0)
 		print_items(to, site, BS_SCOPE_STEP);
+	if (site->answers > 0)
+		print_items(to, site, BS_SCOPE_ANSWER);
 	print_items(to, site, BS_SCOPE_PROTOCOL);
 }

@@ -44,6 +44,10 @@ void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const s
 void bs_rules_share_steps(const struct bs_site *site, struct bs_protocol *p);
 void bs_rules_steps(const struct bs_reading *r, const struct bs_site *site,
 		    const struct bs_scope *steps, const struct bs_scope *protocols);
+/* The same of answers. */
+void bs_rules_share_answers(const struct bs_site *site, struct bs_protocol *p);
+void bs_rules_answers(const struct bs_reading *r, const struct bs_site *site,
+		      const struct bs_scope *answers, const struct bs_scope *protocols);
 /* Rules of bridges. configs: the scopes of the list bridges.mrd.configs. */
 void bs_rules_bridges(const struct bs_reading *r, const struct bs_scope *s,
 		      const struct bs_site *site, const struct bs_scope *configs);

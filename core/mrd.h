@@ -152,6 +152,8 @@ struct bs_scan_info {
 	uint32_t user_at; /* bytes of the header up to the end of userParameters */
 	/* 1 if there are userParameters; 0: user_at is the header's own end */
 	uint32_t user_there;
+	/* 1 if the sender asks for answers: userParameterLong boreside_answers */
+	uint32_t answers;
 	uint32_t acceleration[2]; /* element parallelImaging/accelerationFactor, steps 1 and 2 */
 	enum bs_calibration calibration;
 	uint32_t bands; /* parallelImaging/multiband: slices at once; 0: the header does not say */

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/multiband/spec.h"
+#include "core/plan/answerspec.h"
 #include "core/plan/plan.h"
 #include "core/plan/stepspec.h"
 #include "core/solve/priorspec.h"
@@ -273,7 +274,8 @@ struct bs_protocol {
 	uint32_t frame_step;
 	uint32_t preview_every; /* readouts from one preview to the next; 0: no previews */
 	double interval_ms; /* ms between two readouts of the stream; 0: the header's TR says it */
-	struct bs_step_of step; /* what the site's list of steps says of it */
+	struct bs_step_of step;       /* what the site's list of steps says of it */
+	struct bs_answers_of answers; /* what the site's list of answers says of it */
 
 	struct bs_plan plan; /* the plan made of all members above (bs_plan_make) */
 };
@@ -302,10 +304,8 @@ struct bs_realtime {
 
 /* Treatment of an image that its taker cannot have now. */
 enum bs_policy {
-	/* the image waits, and when no slot is left the reconstruction waits, too */
-	BS_POLICY_WAIT,
-	/* each taker has a queue; when it is full, its oldest image is dropped */
-	BS_POLICY_KEEP_NEWEST,
+	BS_POLICY_WAIT, /* the image waits; with no slot left the reconstruction waits, too */
+	BS_POLICY_KEEP_NEWEST, /* each taker has a queue; when full, its oldest is dropped */
 	BS_POLICY_SPILL /* as keep_newest, but the oldest image goes to disk while there is room */
 };
 
@@ -336,9 +336,8 @@ struct bs_overload {
 /* MRD over TCP (drivers/bridge): a process of its own, which runs where listen is not "". */
 enum bs_pixels { BS_PIXELS_INT16, BS_PIXELS_FLOAT };
 struct bs_mrd_config {
-	char name[BS_NAME_MAX]; /* configuration that a client asks for; "*": any other */
-	/* protocol for that configuration; "": the one that the header names */
-	char protocol[BS_NAME_MAX];
+	char name[BS_NAME_MAX];     /* configuration that a client asks for; "*": any other */
+	char protocol[BS_NAME_MAX]; /* its protocol; "": the one that the header names */
 };
 struct bs_mrd_site {
 	char listen[BS_PATH_MAX_]; /* address on which the bridge listens, tcp://A.B.C.D:PORT */
@@ -433,6 +432,8 @@ struct bs_site {
 	uint32_t sinks;
 	struct bs_step_spec step[BS_STEPS_MAX];
 	uint32_t steps;
+	struct bs_answer_spec answer[BS_ANSWERS_SITE_MAX];
+	uint32_t answers;
 	struct bs_keys_spec keys;
 	struct bs_protocol protocol[BS_PROTOCOLS_MAX];
 	uint32_t protocols;

@@ -158,7 +158,7 @@ static int open_stored(struct bs_collector *a, const struct bs_wire *w,
 static int hear_answer(struct bs_collector *a, size_t len, struct bs_asked *out, int64_t now_ns)
 {
 	const unsigned char *payload = NULL;
-	struct bs_wire_answer words;
+	struct bs_wire_reply words;
 	struct bs_fail why = { 0 };
 	struct bs_wire w;
 	int rc = bs_wire_decode(&w, a->msg, len, &payload, &why);
@@ -179,7 +179,7 @@ static int hear_answer(struct bs_collector *a, size_t len, struct bs_asked *out,
 		}
 		a->said[0] = '\0';
 	} else if (rc == 0 && w.kind == BS_WIRE_REFUSE &&
-		   bs_wire_get_answer(&words, payload, (size_t)w.payload_len, &why) == 0) {
+		   bs_wire_get_reply(&words, payload, (size_t)w.payload_len, &why) == 0) {
 		rc = bs_fail(&why, words.code < 0 ? words.code : BS_ERR_STATE,
 			     "the service refuses: %s", words.text);
 	} else if (rc == 0) {

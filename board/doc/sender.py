@@ -12,8 +12,8 @@ import struct
 import sys
 import time
 
-from wire import (ACCEPT, ACK, ACQ, CLOSE, HEARTBEAT, OPEN, OUTCOME, PAIR, REFUSE, Connection, seal,
-                  text_of, unseal)
+from wire import (ACCEPT, ACK, ACQ, ANSWER, CLOSE, HEARTBEAT, OPEN, OUTCOME, PAIR, REFUSE,
+                  Connection, answer_of, seal, text_of, unseal)
 
 N, CHANNELS = 64, (1, 0.5j)  # lines and samples; what each coil sees the object times
 ERR_STATE = -6
@@ -132,11 +132,16 @@ class Sender:
                 self.moved()
             self.held, self.durable = held, max(durable, self.durable)
             self.forget(self.durable)
+        elif kind == ANSWER:
+            self.answered(answer_of(payload))
         elif kind == OUTCOME:
             self.outcome, undelivered, taken, images = struct.unpack_from('<iIQQ', payload)
             print(f'outcome {self.outcome}: {taken} readouts taken,',
                   f'{images} image{"s" * (images != 1)},',
                   f'{undelivered} undelivered. {text_of(payload, 56)}')
+
+    def answered(self, answer):
+        """Numbers, where the header asks for them (boreside_answers): a scanner reacts here."""
 
     def forget(self, upto):
         """Rule 6: what is durable need not be kept; CLOSE is kept until OUTCOME."""

@@ -8,7 +8,7 @@ import socket
 import struct
 
 OPEN, ACQ, CLOSE, HEARTBEAT = 1, 2, 4, 5
-ACCEPT, REFUSE, ACK, OUTCOME = 16, 17, 18, 19
+ACCEPT, REFUSE, ACK, OUTCOME, ANSWER = 16, 17, 18, 19, 20
 IMAGE, NEXT, STORED, NONE = 32, 33, 34, 35
 PAIR, REQ = 16, 48  # numbers of the scalability protocols
 
@@ -52,6 +52,20 @@ def unseal(message):
     if (magic, version, length) != (MAGIC, VERSION, len(payload)) or crc != crc32c(bare, payload):
         return None
     return kind, session, seq, payload
+
+
+WHATS = ('frequency', 'phase', 'shift', 'motion', 'gate', 'step')
+
+
+def answer_of(payload):
+    """ANSWER: (what, scan counter, image, deviation, numbers), or None where it is none we know."""
+    if len(payload) < 64:
+        return None
+    what, n, _, counter, image = struct.unpack_from('<IIQII', payload)
+    if not 1 <= what <= len(WHATS) or n > 64 or len(payload) != 64 + 8 * n:
+        return None
+    deviation = struct.unpack_from('<d', payload, 48)[0]
+    return WHATS[what - 1], counter, image, deviation, struct.unpack_from(f'<{n}d', payload, 64)
 
 
 def text_of(payload, at):

@@ -281,8 +281,8 @@ static int reply(struct bs_images *im, const struct bs_wire *w, const unsigned c
 static void answer(struct bs_images *im, const unsigned char *request, size_t request_len)
 {
 	unsigned char head[BS_WIRE_BYTES];
-	unsigned char no[BS_WIRE_ANSWER_BYTES];
-	struct bs_wire_answer words = { 0 };
+	unsigned char no[BS_WIRE_REPLY_BYTES];
+	struct bs_wire_reply words = { 0 };
 	const unsigned char *payload = NULL;
 	struct bs_fail why = { 0 };
 	struct bs_wire w = { 0 };
@@ -301,7 +301,7 @@ static void answer(struct bs_images *im, const unsigned char *request, size_t re
 		out.kind = BS_WIRE_REFUSE;
 		words.code = rc;
 		(void)snprintf(words.text, sizeof(words.text), "%s", why.text);
-		bs_wire_put_answer(no, &words);
+		bs_wire_put_reply(no, &words);
 	}
 	len = rc < 0 ? sizeof(no) : 0;
 	bs_wire_encode(head, &out, no, len);

@@ -75,6 +75,23 @@ void bs_emit_steps_look(struct emit *e)
 	}
 }
 
+/* Gives ingest the numbers of an image whose sender may ask for them. */
+static void pass_numbers(struct emit *e, const struct bs_image_meta *m, const struct bs_protocol *p)
+{
+	struct bs_shm *shm = &e->env->shm;
+	struct bs_said_numbers n = { .scan = m->scan,
+				     .image = m->image.number,
+				     .received_ns = m->image.last_ns,
+				     .sender_ns = m->sender_ns,
+				     .numbers = m->step.numbers };
+
+	if (p->answers.count == 0 || bs_step_bypassed(m->step.verdict))
+		return;
+	memcpy(n.number, m->step.number, sizeof(n.number));
+	bs_said_put(&shm->s->said, &n);
+	bs_shm_ring_bell(shm, BS_WORKER_INGEST);
+}
+
 static void beat(void *arg)
 {
 	bs_worker_beat(arg);
@@ -113,6 +130,7 @@ void bs_emit_steps_run(struct emit *e, uint32_t slot)
 	memcpy(m->step.number, result.number, sizeof(result.number));
 	atomic_signal_fence(memory_order_seq_cst); /* the verdict is the last to be seen */
 	m->step.verdict = result.verdict;
+	pass_numbers(e, m, p);
 	bs_hist_add(bs_shm_hist(shm, m->protocol, BS_STAGE_STEP), result.ns);
 	atomic_store(&r->last, result.verdict);
 	bs_count(&r->images[result.verdict], 1);

@@ -130,7 +130,8 @@ static void hand_to_recon(struct ingest *in, struct bs_ingest_scan *scan, uint32
 	const enum bs_kind kind = bs_mrd_kind(m->head.flags);
 
 	scan->count.acquisitions++;
-	if (bs_scan_uses(scan->p, &scan->record->info, kind, m->head.idx.average))
+	if (bs_scan_uses(scan->p, &scan->record->info, kind, m->head.idx.average) ||
+	    bs_kind_answered(scan->p, kind))
 		scan->count.kind_used[kind]++;
 	else
 		scan->count.kind_unused[kind]++;
@@ -160,8 +161,10 @@ void bs_ingest_deliver(struct ingest *in, struct bs_ingest_scan *scan, const str
 	if (!item->used)
 		note_lost(scan, item->seq);
 	if (item->kind == BS_WIRE_ACQ && item->used) {
-		if (goes_on(in, scan, item))
-			hand_to_recon(in, scan, item->slot);
+		if (!goes_on(in, scan, item))
+			return;
+		bs_ingest_answer(in, scan, item->slot); /* before recon has the slot */
+		hand_to_recon(in, scan, item->slot);
 	} else if (item->kind == BS_WIRE_CLOSE && item->used) {
 		bs_ingest_close(in, scan, item);
 	} else {

@@ -132,7 +132,8 @@ bool bs_ingest_has_work(const struct ingest *in)
 	const struct bs_shared *s = in->env->shm.s;
 	const struct bs_worker_state *recon = &s->worker[BS_WORKER_RECON];
 
-	if (bs_ingest_reloads(in) || bs_ingest_is_over(&in->before))
+	if (bs_ingest_reloads(in) || bs_ingest_is_over(&in->before) ||
+	    atomic_load(&s->said.count) != in->steps)
 		return true;
 	if (in->now.state == BS_STATE_STARTING && in->before.id == 0)
 		return atomic_load(&recon->phase) == BS_PHASE_READY && !bs_ingest_held(in);
@@ -193,6 +194,7 @@ static int work(struct ingest *in)
 		const int64_t now = bs_now_ns();
 
 		bs_ingest_refusals(in);
+		bs_ingest_answer_steps(in);
 		watch_others(in);
 		if (!watch_site(in))
 			return BS_EXIT_REPLACE;
@@ -323,6 +325,7 @@ int bs_worker_ingest(struct bs_worker_env *env)
 		bs_worker_say(env, BS_EVENT_FAULT, why.code, NULL, why.text);
 		return BS_EXIT_HOPELESS;
 	}
+	in.steps = atomic_load(&env->shm.s->said.count);
 	in.refusals = atomic_load(&env->shm.s->unused.count);
 	in.recon_epoch = atomic_load(&env->shm.s->worker[BS_WORKER_RECON].epoch);
 	bs_ingest_resume(&in);

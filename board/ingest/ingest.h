@@ -13,6 +13,7 @@
  * await.c    decides which reopened scan comes first, and waits for its sender
  * commit.c   writes each step of a scan to shared memory, where a successor finds it
  * order.c    tells which message is next, which is a duplicate, what is missing; see order.h
+ * answer.c   makes answers of a readout, or of an image's step, for the sender
  * reply.c    sends the service's replies to the sender
  * log.c      gives every message that is taken to the scan's log
  * Each file calls only those below it. ipc/WIRE.md defines the protocol. One thread runs all of
@@ -28,8 +29,10 @@
 #include "core/frame/intake.h"
 #include "core/frame/state.h"
 #include "ipc/gate.h"
+#include "ipc/wire/answer.h"
 #include "ipc/wire/wire.h"
 
+#define BS_TELLS_MAX   16u /* answers that wait for their sender to read */
 #define BS_REFUSES_MAX 16u /* refusals that wait for the scan's sender to read */
 #define BS_WAITING_MAX 2u  /* messages in ingest.waiting */
 /* headers that wait for their scan to begin */
@@ -87,6 +90,13 @@ struct bs_refusal {
 	char text[sizeof(((struct bs_fail *)0)->text)];
 };
 
+/* An answer that waits to be sent. */
+struct bs_telling {
+	uint64_t session;
+	int64_t sender_ns; /* the sender's time of the readout */
+	struct bs_answer answer;
+};
+
 struct bs_log_reader; /* defined in drivers/log/reader.h */
 
 struct ingest {
@@ -135,6 +145,9 @@ struct ingest {
 	struct bs_refusal refuse[BS_REFUSES_MAX];
 	uint32_t refuses;  /* number of refusals in refuse, which has the oldest first */
 	uint64_t refusals; /* recon's refusals that were answered */
+	struct bs_telling tell[BS_TELLS_MAX];
+	uint32_t tells; /* number of answers in tell, which has the oldest first */
+	uint64_t steps; /* numbers of steps that were looked at */
 	struct {
 		struct bs_scan_end *end; /* end of the scan in shared memory */
 		uint64_t peer;           /* the peer that the outcome is sent to */
@@ -382,12 +395,22 @@ void bs_ingest_add_noise(struct ingest *in, struct bs_ingest_scan *scan,
 /* Restores the scans of a predecessor from shared memory, at start. False: there was no scan. */
 bool bs_ingest_restore(struct ingest *in);
 
+/* The next functions are in answer.c. */
+/* Makes the answers of the readout in a slot, where the scan's sender asks for them. */
+void bs_ingest_answer(struct ingest *in, struct bs_ingest_scan *scan, uint32_t slot);
+/* The same of the numbers that images' steps gave. */
+void bs_ingest_answer_steps(struct ingest *in);
+
 /* The next functions are in reply.c. */
 /* Makes this peer the sender of the newest scan. */
 void bs_ingest_follow(struct ingest *in, uint64_t peer);
 /* Reports and answers a message that is not used; counts it in the totals, not in the scan. */
 void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w,
 		      const struct bs_fail *why);
+/* Sends an answer, now or as soon as the sender reads; too late, it is dropped and counted. */
+void bs_ingest_tell(struct ingest *in, const struct bs_telling *t);
+/* Drops the answers of a scan that still wait: it ends. */
+void bs_ingest_tell_end(struct ingest *in, const struct bs_ingest_scan *scan);
 /* Answers readouts that recon could not use (recon has counted and reported them). */
 void bs_ingest_refusals(struct ingest *in);
 /* Reports and answers a header that is not used; counts it as refused. */
@@ -410,6 +433,9 @@ void bs_ingest_log_newer(struct ingest *in);
 void bs_ingest_log_open(struct ingest *in, const unsigned char *msg, size_t len);
 void bs_ingest_log_put(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq,
 		       const unsigned char *msg, size_t len);
+/* Gives an answer to the log of its scan, as long as that takes messages. */
+void bs_ingest_log_answer(struct ingest *in, struct bs_ingest_scan *scan,
+			  const struct bs_telling *t);
 /*
  * Fills in an ACK. False: no ACK may be sent yet: the OPEN is not on the disk, or the sender may
  * have been told of more durable messages than this log has.

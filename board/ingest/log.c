@@ -130,6 +130,21 @@ void bs_ingest_log_put(struct ingest *in, struct bs_ingest_scan *scan, uint64_t 
 			      msg, len, bs_now_ns());
 }
 
+void bs_ingest_log_answer(struct ingest *in, struct bs_ingest_scan *scan,
+			  const struct bs_telling *t)
+{
+	unsigned char msg[BS_WIRE_BYTES + BS_WIRE_ANSWER_MAX];
+	const size_t len = bs_wire_put_answer(msg + BS_WIRE_BYTES, &t->answer);
+	struct bs_wire w = { .kind = BS_WIRE_ANSWER,
+			     .session = t->session,
+			     .time_ns = t->sender_ns };
+
+	if (in->log == NULL || is_reopened(in, scan) || scan != &in->now)
+		return;
+	bs_wire_encode(msg, &w, msg + BS_WIRE_BYTES, len);
+	bs_keeper_add(in->log, scan->order.next - 1, msg, BS_WIRE_BYTES + len, bs_now_ns());
+}
+
 /* True if bs_ingest_log_note has noted the scan's log: the keeper may have the next scan's log. */
 static bool is_noted(const struct bs_ingest_scan *scan)
 {

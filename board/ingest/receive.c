@@ -370,6 +370,7 @@ static enum fate take_decoded(struct ingest *in, struct bs_ingest_scan *scan, st
 	case BS_WIRE_REFUSE:
 	case BS_WIRE_ACK:
 	case BS_WIRE_OUTCOME:
+	case BS_WIRE_ANSWER:
 	case BS_WIRE_IMAGE:
 	case BS_WIRE_NEXT:
 	case BS_WIRE_STORED:

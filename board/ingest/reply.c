@@ -38,11 +38,11 @@ void bs_ingest_follow(struct ingest *in, uint64_t peer)
 static int say_answer(struct ingest *in, uint64_t peer, struct bs_wire w, int code, uint32_t window,
 		      const char *text)
 {
-	unsigned char payload[BS_WIRE_ANSWER_BYTES];
-	struct bs_wire_answer v = { .code = code, .window = window };
+	unsigned char payload[BS_WIRE_REPLY_BYTES];
+	struct bs_wire_reply v = { .code = code, .window = window };
 
 	(void)snprintf(v.text, sizeof(v.text), "%s", text);
-	bs_wire_put_answer(payload, &v);
+	bs_wire_put_reply(payload, &v);
 	w.time_ns = bs_now_ns();
 	return say(in, &in->now, peer, w, payload, sizeof(payload));
 }
@@ -93,6 +93,69 @@ static bool is_logged(struct ingest *in, const struct bs_wire *w, const struct b
 			return true;
 	in->lost[in->losts++ % BS_LOST_MAX] = w->session;
 	return false;
+}
+
+/* Returns false if the answer waits for its sender to read. */
+static bool tell(struct ingest *in, const struct bs_telling *t)
+{
+	struct bs_ingest_scan *scan =
+		in->before.id != 0 && t->session == in->before.session ? &in->before : &in->now;
+	struct bs_scan_record *s = scan->record;
+	unsigned char payload[BS_WIRE_ANSWER_MAX];
+	const size_t len = bs_wire_put_answer(payload, &t->answer);
+
+	if (bs_now_ns() > t->answer.by_ns) {
+		bs_count(&s->answers_late, 1);
+		bs_count(&in->totals->answers_late, 1);
+		return true;
+	}
+	if (say(in, scan, scan->peer,
+		(struct bs_wire){
+			.kind = BS_WIRE_ANSWER, .session = t->session, .time_ns = t->sender_ns },
+		payload, len) != 0)
+		return false;
+	bs_hist_add(bs_shm_hist(&in->env->shm, s->protocol, BS_STAGE_ANSWER),
+		    bs_now_ns() - t->answer.received_ns);
+	bs_count(&s->answers, 1);
+	bs_count(&in->totals->answers, 1);
+	return true;
+}
+
+/* Answers go out in the order of their making; one that waits holds back those behind it. */
+static void flush_answers(struct ingest *in)
+{
+	uint32_t left = 0;
+	bool waits = false;
+
+	for (uint32_t i = 0; i < in->tells; i++) {
+		waits = waits && bs_now_ns() <= in->tell[i].answer.by_ns;
+		waits = waits || !tell(in, &in->tell[i]);
+		if (waits)
+			in->tell[left++] = in->tell[i];
+	}
+	in->tells = left;
+}
+
+/* Drops the oldest answer, or all of a session, as if their time had passed. */
+static void drop_answers(struct ingest *in, uint64_t session)
+{
+	for (uint32_t i = 0; i < in->tells; i++)
+		if (session != 0 ? in->tell[i].session == session : i == 0)
+			in->tell[i].answer.by_ns = INT64_MIN;
+	flush_answers(in);
+}
+
+void bs_ingest_tell(struct ingest *in, const struct bs_telling *t)
+{
+	if (in->tells == BS_TELLS_MAX)
+		drop_answers(in, 0);
+	in->tell[in->tells++] = *t;
+	flush_answers(in);
+}
+
+void bs_ingest_tell_end(struct ingest *in, const struct bs_ingest_scan *scan)
+{
+	drop_answers(in, scan->session);
 }
 
 void bs_ingest_reject(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_wire *w,
@@ -260,6 +323,7 @@ void bs_ingest_flush(struct ingest *in)
 {
 	bool reads = true; /* sender of the newest scan */
 
+	flush_answers(in);
 	if (in->now.accept_due && !owes_outcome(in, in->now.peer))
 		reads = flush_accept(in);
 	reads = flush_refuses(in, reads);

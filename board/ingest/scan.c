@@ -57,6 +57,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 		&s->images_made,      &s->images_partial, &s->previews_made, &s->previews_skipped,
 		&s->readouts_missing, &s->unused,         &s->images_left,   &s->images_unsent,
 		&s->undelivered,      &s->images_late,    &s->noise_number,  &s->lost,
+		&s->answers,          &s->answers_late,
 	};
 
 	s->session = in->now.session;
@@ -73,6 +74,7 @@ static void start_record(struct ingest *in, const struct bs_scan_info *info,
 	s->recon_text[0] = s->emit_text[0] = '\0';
 	s->lacks[0] = s->words[0] = s->remark[0] = '\0';
 	bs_solved_clear(&s->solved);
+	bs_answers_start(&s->answering);
 	bs_ingest_log_steps(in);
 }
 
@@ -257,12 +259,17 @@ static void remark(const struct bs_scan_record *s, struct bs_wire_outcome *o,
 		   unsigned long long partial)
 {
 	struct bs_text t = { o->text, sizeof(o->text), 0, false };
+	const unsigned long long late = atomic_load(&s->answers_late);
 	char words[BS_KINDS_WORDS];
 
 	bs_text_put(&t, "%.*s", (int)sizeof(s->words), s->words);
 	if (partial > 0)
 		bs_text_put(&t, "%s%llu images are partial, the first: %.*s", bs_text_between(&t),
 			    partial, (int)sizeof(s->lacks), s->lacks);
+	if (late > 0)
+		bs_text_put(&t, "%s%llu of %llu answers were too late, and dropped",
+			    bs_text_between(&t), late,
+			    late + (unsigned long long)atomic_load(&s->answers));
 	if (s->remark[0] != '\0')
 		bs_text_put(&t, "%s%.*s", bs_text_between(&t), (int)sizeof(s->remark), s->remark);
 	(void)bs_kinds_words(words, sizeof(words), &o->kinds);
@@ -361,6 +368,8 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	const char *lacks;
 
 	drop_held(in, scan); /* held messages are dropped before their count is read */
+	bs_ingest_answer_steps(in);
+	bs_ingest_tell_end(in, scan);
 	if (s->noise.own)
 		bs_noise_keep(&in->env->shm.s->noise, &s->noise.noise);
 	struct bs_wire_outcome o = {

@@ -114,6 +114,25 @@ void bs_keeper_seal(struct bs_keeper *k, const char *name)
 	bs_stock_seal(&k->stock, name);
 }
 
+static void put_message(struct bs_keeper *k, uint64_t held, const unsigned char *msg, size_t len,
+			int64_t now_ns)
+{
+	if (k->r->skips || !put_entry(k,
+				      &(struct bs_spool_entry){ .kind = BS_SPOOL_MESSAGE,
+								.len = (uint32_t)len,
+								.mark = held,
+								.put_ns = now_ns },
+				      msg))
+		drop(k);
+}
+
+void bs_keeper_add(struct bs_keeper *k, uint64_t held, const unsigned char *msg, size_t len,
+		   int64_t now_ns)
+{
+	if (atomic_load(&k->r->end) == 0)
+		put_message(k, held, msg, len, now_ns);
+}
+
 void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const unsigned char *msg,
 		   size_t len, int64_t now_ns)
 {
@@ -126,13 +145,7 @@ void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const un
 	r->seen_at = atomic_load(&r->head);
 	*seen = number + 1;
 	atomic_signal_fence(memory_order_seq_cst);
-	if (r->skips || !put_entry(k,
-				   &(struct bs_spool_entry){ .kind = BS_SPOOL_MESSAGE,
-							     .len = (uint32_t)len,
-							     .mark = held,
-							     .put_ns = now_ns },
-				   msg))
-		drop(k);
+	put_message(k, held, msg, len, now_ns);
 }
 
 void bs_keeper_made(struct bs_keeper *k, uint64_t session)

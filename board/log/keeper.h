@@ -101,6 +101,12 @@ void bs_keeper_seal(struct bs_keeper *k, const char *name);
 void bs_keeper_put(struct bs_keeper *k, uint64_t number, uint64_t held, const unsigned char *msg,
 		   size_t len, int64_t now_ns);
 /*
+ * Puts a message of the service's own, which has no number: an answer. Nothing is done once the
+ * log has its end. A process that replaces another puts it once more, or not at all.
+ */
+void bs_keeper_add(struct bs_keeper *k, uint64_t held, const unsigned char *msg, size_t len,
+		   int64_t now_ns);
+/*
  * Has the log sealed: all messages of the scan were put. early: the scan's images are not made yet.
  * May be called again.
  */

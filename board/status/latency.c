@@ -30,6 +30,8 @@ static bool open_stage(struct bs_item *x)
 		.mean_us = n != 0 ? (double)atomic_load(&h->sum_ns) / (double)n * 1e-3 : 0.0,
 		.part = n != 0 && stage != BS_STAGE_IMAGE,
 	};
+	if (stage == BS_STAGE_ANSWER)
+		return x->m->s->site.answers > 0;
 	return stage != BS_STAGE_STEP || x->m->s->site.steps > 0;
 }
 

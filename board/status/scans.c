@@ -191,6 +191,8 @@ static const struct bs_row scan_rows[] = {
 	{ "images_unsent", "Images for which there was no taker.", EACH(scan, images_unsent) },
 	{ "images_late", "Images over their budget.", EACH(scan, images_late) },
 	{ "undelivered", "Times that a taker did not get an image.", EACH(scan, undelivered) },
+	{ "answers", "Answers that its sender was told.", EACH(scan, answers) },
+	{ "answers_late", "Answers that were dropped: too late.", EACH(scan, answers_late) },
 	{ 0 }
 };
 

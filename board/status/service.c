@@ -210,6 +210,8 @@ static const struct bs_row total_rows[] = {
 	{ "duplicates", "Messages that came twice.", TOTAL(duplicates) },
 	{ "too_late", "Messages that came after their gap was given up.", TOTAL(late),
 	  .as = "late_total" },
+	{ "answers", "Answers that senders were told (ipc/WIRE.md).", TOTAL(answers) },
+	{ "answers_late", "Answers that were dropped: too late.", TOTAL(answers_late) },
 	{ NULL, "Scans whose outcome was not well.", TOTAL(failed), .as = "scans_failed_total" },
 	{ "images", "Images that were made.", TOTAL(images) },
 	{ "engine_faults", "Failures of the engines that reconstruct.", TOTAL(engine_faults) },

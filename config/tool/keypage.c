@@ -128,6 +128,8 @@ void bs_config_print_keys(FILE *to)
 	print_list(to, "Each of `bridges.mrd.configs`: a name that MRD clients ask for",
 		   BS_SCOPE_CONFIG);
 	print_list(to, "Each of `steps`: a site's own program that images pass", BS_SCOPE_STEP);
+	print_list(to, "Each of `answers`: numbers that a scan's sender gets back",
+		   BS_SCOPE_ANSWER);
 	print_list(to, "Each of `keys.peers`: who may speak to endpoints over tcp", BS_SCOPE_PEER);
 	print_list(to, "Each of `protocols`: a kind of scan", BS_SCOPE_PROTOCOL);
 }

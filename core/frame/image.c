@@ -346,7 +346,8 @@ static void say_held(const struct bs_recon *r, uint32_t slot, struct bs_recon_im
 	}
 	if (r->p->plan.on_grid && bs_readouts_untold(&r->readouts, r->p, &r->info))
 		say_lack(image, bs_readouts_untold_words(words, sizeof(words), &r->readouts, r->p));
-	if (r->readouts.reversed && r->kinds.unused[BS_KIND_PHASE_CORRECTION] > 0)
+	if (r->readouts.reversed && !bs_kind_used(r->p, BS_KIND_PHASE_CORRECTION) &&
+	    r->kinds.unused[BS_KIND_PHASE_CORRECTION] + r->kinds.used[BS_KIND_PHASE_CORRECTION] > 0)
 		say_lack(image, "reversed lines may have a phase of their own (ghosts): this "
 				"protocol does not use the phase-correction lines");
 	if (r->p->plan.encode == BS_ENCODE_NOTHING)

@@ -385,7 +385,7 @@ int bs_admit_acq(const struct bs_intake *in, struct bs_mrd_acq *head, const void
 			       "acquisition %u: encoding_space_ref is %u, the header has %u",
 			       head->scan_counter, head->encoding_space_ref,
 			       info->encodings > 0 ? info->encodings : 1);
-	if (!bs_kind_used(p, kind))
+	if (!bs_kind_used(p, kind) && !bs_kind_answered(p, kind))
 		return 0;
 	rc = line ? check_sizes(p, head, why) : check_beside(p, head, kind, why);
 	if (rc == 0 && kind != BS_KIND_NOISE)
@@ -500,7 +500,8 @@ static bool is_kept(const struct bs_protocol *p, const struct bs_mrd_acq *head)
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 
-	return p != NULL && kind != BS_KIND_NOISE && bs_kind_used(p, kind);
+	return p != NULL && kind != BS_KIND_NOISE &&
+	       (bs_kind_used(p, kind) || bs_kind_answered(p, kind));
 }
 
 void bs_intake_put(const struct bs_intake *in, struct bs_mrd_acq *head, uint32_t row,

@@ -86,6 +86,12 @@ static inline bool bs_kind_used(const struct bs_protocol *p, enum bs_kind kind)
 	return kind == BS_KIND_IMAGING || (p->uses >> (unsigned)kind & 1u) != 0;
 }
 
+/* Returns true if the protocol answers readouts of this kind (core/answer/answer.h). */
+static inline bool bs_kind_answered(const struct bs_protocol *p, enum bs_kind kind)
+{
+	return (p->answers.kinds >> (unsigned)kind & 1u) != 0;
+}
+
 /*
  * Returns true if this scan's calibration lines are lines of its images, too, whatever their
  * flags. Lines of one slice are none of an image of several.

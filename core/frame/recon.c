@@ -393,7 +393,7 @@ static int take_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint3
 	if (kind == BS_KIND_CALIBRATION && head->idx.average > 0)
 		r->several = true;
 	if (!uses) {
-		r->kinds.unused[kind]++;
+		r->kinds.unused[kind] += !bs_kind_answered(r->p, kind);
 	} else if (kind == BS_KIND_IMAGING || (kind == BS_KIND_CALIBRATION && embedded)) {
 		rc = take_line(r, head, row, data, now_ns, why);
 	} else {
@@ -401,7 +401,7 @@ static int take_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint3
 			bs_apart_reference(&r->apart, head);
 		rc = take_beside(r, kind, head, row, data, why);
 	}
-	r->kinds.used[kind] += rc == 0 && uses;
+	r->kinds.used[kind] += rc == 0 && (uses || bs_kind_answered(r->p, kind));
 	if ((head->flags & BS_MRD_OF_ANOTHER) != 0)
 		bs_encodings_see(&r->others, head, bs_recon_images(r));
 	if (head->flags & BS_MRD_MISFIT) {

@@ -87,6 +87,9 @@ int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_
 	pools->step_slots = site->steps > 0 ? pools->image_slots : 0;
 	bs_need_add(&need, "images with their steps", pools->step_slots + 2 * (uint64_t)site->steps,
 		    pools->image_bytes);
+	pools->answer_slots = site->answers > 0 ? BS_ANSWERS_MAX : 0;
+	bs_need_add(&need, "readouts that answers compare with", pools->answer_slots,
+		    pools->acq_bytes);
 	if (pools->study_bytes > 0)
 		bs_need_add(&need, "kept for the study", 1, pools->study_bytes);
 	if (pools->log_bytes > 0)

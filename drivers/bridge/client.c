@@ -93,6 +93,8 @@ static void open_scan(struct bs_client *c, int64_t now_ns)
 		return;
 	}
 	rc = bs_feed_open(&c->feed, c->env->site, c->env->ring, &why);
+	c->feed.answered = bs_client_answered;
+	c->feed.arg = c;
 
 	if (rc == 0) {
 		c->feeding = true;

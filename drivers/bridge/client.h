@@ -130,6 +130,8 @@ bool bs_client_may_log(struct bs_client_env *env, int64_t now_ns);
 void bs_client_outcome(struct bs_client *c);
 void bs_client_noise(struct bs_client *c);
 void bs_client_answer(struct bs_client *c, const struct bs_bridge_message *query);
+/* Passes on the service's answer to the scan, as JSON; client: a struct bs_client. */
+void bs_client_answered(void *client, const struct bs_answer *a);
 
 #define BS_SAY_INFO    "INFO    "
 #define BS_SAY_WARNING "WARNING "

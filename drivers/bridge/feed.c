@@ -54,6 +54,7 @@ static int hear(struct bs_feed *f, struct bs_fail *why)
 
 	for (int i = 0; i < AT_ONCE; i++) {
 		const int rc = bs_endpoint_recv(&f->line, msg, sizeof(msg), &len, 0, why);
+		const uint64_t answers = f->sender.answers;
 
 		if (rc == BS_ENDPOINT_TIMEOUT || rc == BS_ENDPOINT_INTERRUPTED)
 			return 0;
@@ -62,6 +63,8 @@ static int hear(struct bs_feed *f, struct bs_fail *why)
 		f->heard_on = f->connections;
 		if (rc == 0)
 			(void)bs_sender_heard(&f->sender, msg, len, bs_now_ns(), NULL);
+		if (f->sender.answers != answers && f->answered != NULL)
+			f->answered(f->arg, &f->sender.answer);
 	}
 	return 0;
 }

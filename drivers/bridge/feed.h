@@ -18,6 +18,9 @@ struct bs_feed {
 	uint64_t connections;
 	uint64_t heard_on; /* count of connections when the service last said something */
 	int64_t renewed_ns;
+	/* set after open: called for each answer to the scan's sender; NULL: none is wanted */
+	void (*answered)(void *arg, const struct bs_answer *a);
+	void *arg;
 	bool full; /* the socket takes no more: wait for its send_fd */
 	bool more; /* more messages wait than one step sends */
 };

@@ -1,8 +1,10 @@
 /* drivers/bridge/say.c - texts and answers to an MRD client; see client.h */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/log.h"
+#include "core/text.h"
 #include "core/version.h"
 #include "drivers/bridge/client.h"
 #include "ipc/wire/xml.h"
@@ -130,4 +132,29 @@ void bs_client_answer(struct bs_client *c, const struct bs_bridge_message *query
 	else if (query->len == 16 && memcmp(query->body, "ismrmrd::version", 16) == 0)
 		words = version;
 	say(c, BS_BRIDGE_RESPONSE, query->correlation, words, strlen(words));
+}
+
+void bs_client_answered(void *client, const struct bs_answer *a)
+{
+	struct bs_client *c = client;
+	char words[512 + 32 * BS_ANSWER_NUMBERS];
+	struct bs_text t = { words, sizeof(words), 0, false };
+
+	if (c->out.len > BS_CLIENT_OUT_HIGH) /* the client does not read: it would come too late */
+		return;
+	bs_text_put(&t,
+		    "{\"boreside_answer\": {\"what\": \"%s\", \"scan_counter\": %u, \"image\": %u, "
+		    "\"count\": %u, \"row\": %u, \"left_us\": %lld",
+		    bs_answer_name(a->what), a->scan_counter, a->image, a->count, a->row,
+		    (long long)(a->by_ns - a->computed_ns) / 1000);
+	if (a->deviation >= 0.0 && isfinite(a->deviation))
+		bs_text_put(&t, ", \"deviation\": %.17g", a->deviation);
+	bs_text_put(&t, ", \"numbers\": [");
+	for (uint32_t i = 0; i < a->numbers; i++)
+		if (isfinite(a->number[i]))
+			bs_text_put(&t, "%s%.17g", i > 0 ? ", " : "", a->number[i]);
+		else
+			bs_text_put(&t, "%snull", i > 0 ? ", " : "");
+	bs_text_put(&t, "]}}");
+	say(c, BS_BRIDGE_TEXT, 0, words, t.len);
 }

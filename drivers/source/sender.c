@@ -258,8 +258,8 @@ static void end_scan(struct bs_sender *s, int code, bool refused)
 static int heard_answer(struct bs_sender *s, const struct bs_wire *w, const unsigned char *payload,
 			int64_t now_ns, struct bs_fail *why)
 {
-	struct bs_wire_answer v;
-	int rc = bs_wire_get_answer(&v, payload, (size_t)w->payload_len, why);
+	struct bs_wire_reply v;
+	int rc = bs_wire_get_reply(&v, payload, (size_t)w->payload_len, why);
 	bool ours = w->session == s->session;
 
 	if (rc != 0)
@@ -332,6 +332,10 @@ static int dispatch(struct bs_sender *s, const struct bs_wire *w, const unsigned
 		return heard_answer(s, w, payload, now_ns, why);
 	case BS_WIRE_ACK:
 		return heard_ack(s, w, payload, now_ns, why);
+	case BS_WIRE_ANSWER:
+		rc = bs_wire_get_answer(&s->answer, payload, (size_t)w->payload_len, why);
+		s->answers += rc == 0;
+		return rc;
 	case BS_WIRE_OUTCOME:
 		rc = bs_wire_get_outcome(&outcome, payload, (size_t)w->payload_len, why);
 		if (rc != 0)

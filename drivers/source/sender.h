@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "core/err.h"
+#include "ipc/wire/answer.h"
 #include "ipc/wire/wire.h"
 
 #define BS_SENDER_FULL     1     /* window or ring: wait for an acknowledgement, then again */
@@ -66,7 +67,9 @@ struct bs_sender {
 	struct bs_wire_outcome outcome;
 	struct bs_fail complaint; /* latest refusal of a single message */
 	uint64_t complaints, resent;
-	uint64_t strays; /* messages from the service that were not expected */
+	struct bs_answer answer; /* newest ANSWER */
+	uint64_t answers;        /* answers that came in all */
+	uint64_t strays;         /* messages from the service that were not expected */
 };
 
 int bs_sender_open(struct bs_sender *s, size_t ring_bytes, struct bs_fail *why);

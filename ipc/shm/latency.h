@@ -35,15 +35,17 @@ enum bs_stage {
 	BS_STAGE_DOWNLOAD,
 	BS_STAGE_CALIBRATION,
 	BS_STAGE_STEP, /* time that images were at their step; a part of hand */
+	/* time from a readout's receipt to handing its answer to the sender's socket */
+	BS_STAGE_ANSWER,
 	BS_STAGES
 };
 
 static inline const char *bs_stage_name(enum bs_stage s)
 {
 	static const char *const names[BS_STAGES] = {
-		"send",       "receive", "queue",   "add",      "slot",        "finish",
-		"pass",       "hand",    "image",   "sinks",    "taken",       "upload",
-		"accumulate", "solve",   "combine", "download", "calibration", "step"
+		"send",    "receive",  "queue",       "add",   "slot",   "finish",     "pass",
+		"hand",    "image",    "sinks",       "taken", "upload", "accumulate", "solve",
+		"combine", "download", "calibration", "step",  "answer"
 	};
 
 	return (unsigned)s < BS_STAGES ? names[s] : "?";

@@ -11,10 +11,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/answer/answer.h"
 #include "core/err.h"
 #include "core/multiband/bands.h"
 #include "core/frame/kind.h"
 #include "core/frame/lines.h"
+#include "core/frame/step.h"
 #include "core/study/noise.h"
 #include "core/frame/recon.h"
 #include "core/study/study.h"
@@ -118,6 +120,36 @@ static inline bool bs_unused_get(const struct bs_unused *u, uint64_t i,
 	return atomic_load(&u->count) - i < BS_UNUSED_KEPT;
 }
 
+/* Numbers that steps gave, which ingest tells the senders. The newest are kept. */
+#define BS_SAID_KEPT 8u
+struct bs_said_numbers {
+	uint64_t scan, image;
+	int64_t received_ns, sender_ns; /* of the last readout that the image needed */
+	uint32_t numbers;
+	double number[BS_STEP_NUMBERS_MAX];
+};
+struct bs_said {
+	/* number since the service started; number i is in place i % BS_SAID_KEPT */
+	_Atomic uint64_t count;
+	struct bs_said_numbers kept[BS_SAID_KEPT];
+};
+
+/* For emit, once an image. */
+static inline void bs_said_put(struct bs_said *s, const struct bs_said_numbers *n)
+{
+	bs_stamp_before(); /* ingest may be reading the place */
+	s->kept[atomic_load(&s->count) % BS_SAID_KEPT] = *n;
+	atomic_store(&s->count, atomic_load(&s->count) + 1);
+}
+
+/* For ingest: copies number i, below count. False: its place has been written over. */
+static inline bool bs_said_get(const struct bs_said *s, uint64_t i, struct bs_said_numbers *out)
+{
+	*out = s->kept[i % BS_SAID_KEPT];
+	bs_stamp_after();
+	return atomic_load(&s->count) - i < BS_SAID_KEPT;
+}
+
 /*
  * A scan in flight when an earlier service was killed: what its log says of it, and how far this
  * service is with it. There are at most two. The newest log's is in place 1; the one before it,
@@ -195,6 +227,9 @@ struct bs_scan_record {
 	_Atomic uint64_t acquisitions, waveforms, gaps, duplicates, rejected, late;
 	/* acquisitions of each kind, used and unused */
 	_Atomic uint64_t kind_used[BS_KINDS], kind_unused[BS_KINDS];
+	struct bs_answering answering; /* what answers are made with */
+	/* answers that were said; that were dropped, since they were too late */
+	_Atomic uint64_t answers, answers_late;
 	/* Recon writes the next members. */
 	struct bs_made_step made[2];
 	_Atomic uint32_t made_at; /* index of the valid made step; its counts are copied below */
@@ -294,10 +329,9 @@ struct bs_kspace_record {
 
 /* Counts since the service started; each is written by one worker. */
 struct bs_totals {
-	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates, late,
-		/* counts above that ingest writes */
-		failed;
-	_Atomic uint64_t images, engine_faults;                  /* counts that recon writes */
+	_Atomic uint64_t scans, refused, messages, bytes, rejected, gaps, duplicates, late, failed,
+		answers, answers_late;          /* counts up to here that ingest writes */
+	_Atomic uint64_t images, engine_faults; /* counts that recon writes */
 	_Atomic uint64_t published, sink_faults, repeated, lost; /* counts that emit writes */
 	_Atomic uint64_t unsent; /* sum of all scans' images_unsent, written by emit */
 };

@@ -45,6 +45,7 @@ struct bs_layout {
 	uint64_t acq_meta, image_meta, acq, image, hist;
 	uint64_t study, log; /* offsets of the study and of the log's ring; 0: there is none */
 	uint64_t stepped;    /* offset of images as steps gave them back; 0: there is none */
+	uint64_t answers; /* offset of the readouts that answers compare with; 0: there is none */
 };
 
 struct bs_shared {
@@ -74,6 +75,7 @@ struct bs_shared {
 	struct bs_bell supervisor_bell;
 	struct bs_scan_record scan[2];
 	struct bs_unused unused; /* recon: readouts that it could not use */
+	struct bs_said said;     /* emit: numbers of steps */
 	/* ingest: scans in flight when an earlier service was killed */
 	struct bs_reopened reopened[2];
 	/* ingest: place in reopened of the scan that is being reopened */

@@ -173,6 +173,10 @@ static void take_venc(struct bs_scan_info *info, const char *name, const char *t
 
 void bs_about_user(struct bs_scan_info *info, const char *name, const char *text, double value)
 {
+	if (strcmp(name, BS_ABOUT_ANSWERS) == 0) {
+		info->answers = value == 1.0;
+		return;
+	}
 	if (strcmp(name, "BitsStored") == 0 && value >= 1.0 && value <= 16.0)
 		info->bits_stored = (uint32_t)value;
 	else if (!bs_scankey_take(info, name, text))

@@ -23,9 +23,11 @@ void bs_about_add(struct bs_scan_info *info, const char *section, const char *el
 void bs_about_remark(struct bs_scan_info *info, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+#define BS_ABOUT_ANSWERS "boreside_answers" /* 1: the sender asks for answers (WIRE.md) */
+
 /*
- * Takes a user parameter of the header: VENC_0, ..., BitsStored, or a key that the scan sets for
- * itself (core/plan/scankey.h). value: the text as a number, else 0.
+ * Takes a user parameter of the header: VENC_0, ..., BitsStored, answers, or a key that the scan
+ * sets for itself (core/plan/scankey.h). value: the text as a number, else 0.
  */
 void bs_about_user(struct bs_scan_info *info, const char *name, const char *text, double value);
 

@@ -28,10 +28,11 @@ enum bs_wire_kind {
 	BS_WIRE_WAVEFORM = 3,  /* MRD waveform: counted and dropped */
 	BS_WIRE_CLOSE = 4,     /* u64: number of ACQ messages sent in this session */
 	BS_WIRE_HEARTBEAT = 5, /* payload: none */
-	BS_WIRE_ACCEPT = 16,   /* bs_wire_answer; window: messages that may be unacknowledged */
-	BS_WIRE_REFUSE = 17,   /* payload: bs_wire_answer */
+	BS_WIRE_ACCEPT = 16,   /* bs_wire_reply; window: messages that may be unacknowledged */
+	BS_WIRE_REFUSE = 17,   /* payload: bs_wire_reply */
 	BS_WIRE_ACK = 18,      /* bs_wire_ack: held, durable */
 	BS_WIRE_OUTCOME = 19,  /* payload: bs_wire_outcome */
+	BS_WIRE_ANSWER = 20,   /* payload: an answer (answer.h), to senders that ask for them */
 	/* payload: an MRD image: 198-byte header, u64 + attributes, pixels */
 	BS_WIRE_IMAGE = 32,
 	BS_WIRE_NEXT = 33, /* char taker[64]; seq: number of the last image that the taker has */
@@ -44,7 +45,7 @@ enum bs_wire_kind {
 static inline bool bs_wire_kind_known(unsigned kind)
 {
 	return (kind >= BS_WIRE_OPEN && kind <= BS_WIRE_HEARTBEAT) ||
-	       (kind >= BS_WIRE_ACCEPT && kind <= BS_WIRE_OUTCOME) ||
+	       (kind >= BS_WIRE_ACCEPT && kind <= BS_WIRE_ANSWER) ||
 	       (kind >= BS_WIRE_IMAGE && kind <= BS_WIRE_NONE);
 }
 

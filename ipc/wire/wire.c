@@ -29,17 +29,17 @@ static void get_text(char *text, const unsigned char *in, size_t bytes)
 	memset(text + n, 0, bytes - n);
 }
 
-void bs_wire_put_answer(unsigned char out[BS_WIRE_ANSWER_BYTES], const struct bs_wire_answer *v)
+void bs_wire_put_reply(unsigned char out[BS_WIRE_REPLY_BYTES], const struct bs_wire_reply *v)
 {
 	bs_put_le(out, (uint32_t)v->code, 4);
 	bs_put_le(out + 4, v->window, 4);
 	put_text(out + 8, v->text, sizeof(v->text));
 }
 
-int bs_wire_get_answer(struct bs_wire_answer *v, const unsigned char *p, size_t len,
-		       struct bs_fail *why)
+int bs_wire_get_reply(struct bs_wire_reply *v, const unsigned char *p, size_t len,
+		      struct bs_fail *why)
 {
-	int rc = exact(len, BS_WIRE_ANSWER_BYTES, "answer", why);
+	int rc = exact(len, BS_WIRE_REPLY_BYTES, "reply", why);
 
 	if (rc != 0)
 		return rc;

@@ -9,8 +9,8 @@
  *
  * The conversation on the k-space socket (PAIR):
  *   sender:  OPEN (seq 0) -> ACQ, WAVEFORM (seq 1, 2, ...) -> CLOSE (next seq); HEARTBEAT when idle
- *   service: ACCEPT | REFUSE to OPEN; ACK while readouts come; OUTCOME once, at the end, whatever
- *   the end is; HEARTBEAT when idle
+ *   service: ACCEPT | REFUSE to OPEN; ACK while readouts come, ANSWER (answer.h) where the sender
+ *   asks for it; OUTCOME once, at the end, whatever the end is; HEARTBEAT when idle
  * session: chosen at random by the sender, one per scan; a resent message keeps session and seq.
  */
 #ifndef BS_IPC_WIRE_WIRE_H
@@ -24,8 +24,8 @@
 #include "core/mrd.h"
 #include "ipc/wire/envelope.h"
 
-struct bs_wire_answer {
-	int32_t code; /* code of the answer: 0, or an enum bs_err */
+struct bs_wire_reply {
+	int32_t code; /* code of the reply: 0, or an enum bs_err */
 	uint32_t window;
 	char text[384];
 };
@@ -58,7 +58,7 @@ struct bs_wire_ack {
 };
 
 #define BS_WIRE_ACK_BYTES     32u
-#define BS_WIRE_ANSWER_BYTES  (4u + 4u + 384u)
+#define BS_WIRE_REPLY_BYTES   (4u + 4u + 384u)
 #define BS_WIRE_OUTCOME_BYTES (4u + 4u + 6u * 8u + 384u + 2u * BS_KINDS * 8u)
 #define BS_WIRE_PREVIEWS      (UINT64_C(1) << 32) /* bit of an IMAGE's seq: a preview */
 #define BS_WIRE_OPEN_NAME     64u
@@ -69,9 +69,9 @@ struct bs_wire_ack {
 #define BS_WIRE_OPEN_MAX ((size_t)BS_WIRE_XML_MAX + 65536)
 #endif
 
-void bs_wire_put_answer(unsigned char out[BS_WIRE_ANSWER_BYTES], const struct bs_wire_answer *v);
-int bs_wire_get_answer(struct bs_wire_answer *v, const unsigned char *p, size_t len,
-		       struct bs_fail *why);
+void bs_wire_put_reply(unsigned char out[BS_WIRE_REPLY_BYTES], const struct bs_wire_reply *v);
+int bs_wire_get_reply(struct bs_wire_reply *v, const unsigned char *p, size_t len,
+		      struct bs_fail *why);
 void bs_wire_put_outcome(unsigned char out[BS_WIRE_OUTCOME_BYTES], const struct bs_wire_outcome *o);
 int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_t len,
 			struct bs_fail *why);

@@ -103,14 +103,14 @@ static void refused(uint64_t has, const char *words)
 
 static void wrong_answers(uint64_t has)
 {
-	struct bs_wire_answer no = { .code = BS_ERR_IO, .text = "the store cannot be read" };
+	struct bs_wire_reply no = { .code = BS_ERR_IO, .text = "the store cannot be read" };
 
-	bs_wire_put_answer(msg + BS_WIRE_BYTES, &no);
-	answer(BS_WIRE_REFUSE, has, BS_WIRE_ANSWER_BYTES);
+	bs_wire_put_reply(msg + BS_WIRE_BYTES, &no);
+	answer(BS_WIRE_REFUSE, has, BS_WIRE_REPLY_BYTES);
 	refused(has, "BS_ERR_IO: the service refuses: the store cannot be read");
 	no.code = 0; /* a refusal without a reason */
-	bs_wire_put_answer(msg + BS_WIRE_BYTES, &no);
-	answer(BS_WIRE_REFUSE, has, BS_WIRE_ANSWER_BYTES);
+	bs_wire_put_reply(msg + BS_WIRE_BYTES, &no);
+	answer(BS_WIRE_REFUSE, has, BS_WIRE_REPLY_BYTES);
 	refused(has, "BS_ERR_STATE: the service refuses");
 	answer(BS_WIRE_HEARTBEAT, has, 0);
 	refused(has, "BS_ERR_KIND: an answer of kind 5");

@@ -90,7 +90,7 @@ static void test_previous(void)
 	struct bs_wire w = { .kind = BS_WIRE_OPEN,
 			     .session = session,
 			     .version = BS_WIRE_PREVIOUS };
-	struct bs_wire_answer v = { 0 };
+	struct bs_wire_reply v = { 0 };
 	const int64_t limit = await_limit();
 	bool said = false;
 	size_t n;
@@ -101,7 +101,7 @@ static void test_previous(void)
 		said = bs_endpoint_recv(&p.socket, msg, sizeof(msg), &n, 100, NULL) == 0 &&
 		       bs_wire_is_previous(&w, msg, n) && w.kind == BS_WIRE_REFUSE;
 	CHECK(said && w.session == session && w.seq == 0 &&
-		      bs_wire_get_answer(&v, msg + BS_WIRE_BYTES, n - BS_WIRE_BYTES, NULL) == 0 &&
+		      bs_wire_get_reply(&v, msg + BS_WIRE_BYTES, n - BS_WIRE_BYTES, NULL) == 0 &&
 		      v.code == BS_ERR_VERSION &&
 		      strcmp(v.text, "a message of version 1, this side speaks version 2") == 0,
 	      "an OPEN of version 1 is refused in words: \"%s\"", v.text);

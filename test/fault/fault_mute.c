@@ -18,7 +18,7 @@ static struct peer p;
 static void hold(int told)
 {
 	static unsigned char msg[BS_WIRE_BYTES + BS_WIRE_OPEN_NAME + SERVICE_XML_MAX];
-	unsigned char answer[9 + BS_WIRE_BYTES + BS_WIRE_ANSWER_BYTES];
+	unsigned char answer[9 + BS_WIRE_BYTES + BS_WIRE_REPLY_BYTES];
 	char xml[SERVICE_XML_MAX];
 	const size_t n = peer_xml(xml, "cart", true);
 	struct bs_wire w = { .kind = BS_WIRE_OPEN, .session = (uint64_t)getpid() << 20 };
@@ -30,7 +30,7 @@ static void hold(int told)
 	bs_wire_encode(msg, &w, msg + BS_WIRE_BYTES, BS_WIRE_OPEN_NAME + n);
 	if (crowd_greet(fd) && crowd_greeted(fd) &&
 	    crowd_say(fd, service.kspace, msg, BS_WIRE_BYTES + BS_WIRE_OPEN_NAME + n) &&
-	    crowd_get(fd, answer, before + BS_WIRE_BYTES + BS_WIRE_ANSWER_BYTES))
+	    crowd_get(fd, answer, before + BS_WIRE_BYTES + BS_WIRE_REPLY_BYTES))
 		(void)!write(told, "", 1);
 	for (;;)
 		(void)pause();

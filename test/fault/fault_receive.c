@@ -220,7 +220,7 @@ static int question(struct bs_endpoint *s, const void *bytes, size_t len, int *c
 {
 	static unsigned char in[1 << 20];
 	const unsigned char *payload;
-	struct bs_wire_answer a = { 0 };
+	struct bs_wire_reply a = { 0 };
 	struct bs_wire w;
 	size_t n;
 
@@ -229,7 +229,7 @@ static int question(struct bs_endpoint *s, const void *bytes, size_t len, int *c
 	    bs_wire_decode(&w, in, n, &payload, NULL) != 0)
 		return -1;
 	if (w.kind == BS_WIRE_REFUSE)
-		(void)bs_wire_get_answer(&a, payload, (size_t)w.payload_len, NULL);
+		(void)bs_wire_get_reply(&a, payload, (size_t)w.payload_len, NULL);
 	*code = a.code;
 	return w.kind;
 }

@@ -4,6 +4,7 @@
  * Each input is decoded twice: as it is, and with an envelope that is made to fit (else the
  * checksum keeps the fuzzer out). What decodes must encode to the same bytes.
  */
+#include "ipc/wire/answer.h"
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/xml.h"
@@ -22,8 +23,9 @@ static void must(int what)
 
 static void answers(unsigned kind, const unsigned char *p, size_t len)
 {
-	unsigned char again[BS_WIRE_OUTCOME_BYTES];
-	struct bs_wire_answer v;
+	unsigned char again[BS_WIRE_ANSWER_MAX];
+	struct bs_answer answer;
+	struct bs_wire_reply v;
 	struct bs_wire_outcome o;
 	struct bs_wire_ack a;
 	struct bs_fail why;
@@ -38,14 +40,16 @@ static void answers(unsigned kind, const unsigned char *p, size_t len)
 		must(memcmp(again + 8, p + 8, 48) == 0 && memcmp(again, p, 8) == 0);
 		must(memcmp(again + 440, p + 440, BS_WIRE_OUTCOME_BYTES - 440) == 0);
 	} else if ((kind == BS_WIRE_ACCEPT || kind == BS_WIRE_REFUSE) &&
-		   bs_wire_get_answer(&v, p, len, &why) == 0) {
+		   bs_wire_get_reply(&v, p, len, &why) == 0) {
 		must(strlen(v.text) < sizeof(v.text));
-		bs_wire_put_answer(again, &v);
+		bs_wire_put_reply(again, &v);
 		must(memcmp(again, p, 8) == 0);
 	} else if (kind == BS_WIRE_ACK && bs_wire_get_ack(&a, p, len, &why) == 0) {
 		must(a.durable <= a.held && a.log <= BS_WIRE_LOG_DURABLE);
 		bs_wire_put_ack(again, &a);
 		must(memcmp(again, p, BS_WIRE_ACK_BYTES) == 0);
+	} else if (kind == BS_WIRE_ANSWER && bs_wire_get_answer(&answer, p, len, &why) == 0) {
+		must(bs_wire_put_answer(again, &answer) == len && memcmp(again, p, len) == 0);
 	} else if (kind == BS_WIRE_NEXT && bs_wire_get_next(taker, p, len, &why) == 0) {
 		bs_wire_put_next(again, taker);
 		must(memcmp(again, p, BS_WIRE_TAKER) == 0);

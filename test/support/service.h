@@ -305,7 +305,7 @@ struct peer {
 	int64_t asked_ns;  /* nothing was heard since, and an answer is due; 0: none is */
 	unsigned char in[65536];
 	struct bs_wire w; /* of the last message read */
-	struct bs_wire_answer answer;
+	struct bs_wire_reply answer;
 	struct bs_wire_outcome outcome;
 };
 
@@ -393,7 +393,7 @@ static inline bool peer_hear(struct peer *p, int ms)
 	p->heard = true;
 	p->asked_ns = p->asked_ns != 0 ? await_now_ns() : 0;
 	if (p->w.kind == BS_WIRE_ACCEPT || p->w.kind == BS_WIRE_REFUSE)
-		return bs_wire_get_answer(&p->answer, payload, (size_t)p->w.payload_len, NULL) == 0;
+		return bs_wire_get_reply(&p->answer, payload, (size_t)p->w.payload_len, NULL) == 0;
 	if (p->w.kind == BS_WIRE_OUTCOME)
 		return bs_wire_get_outcome(&p->outcome, payload, (size_t)p->w.payload_len, NULL) ==
 		       0;

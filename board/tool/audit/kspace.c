@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ipc/wire/answer.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
 #include "ipc/wire/xml.h"
@@ -169,6 +170,7 @@ static void take_kind(struct bs_audit_kspace *k, const struct bs_wire *w,
 	case BS_WIRE_REFUSE:
 	case BS_WIRE_ACK:
 	case BS_WIRE_OUTCOME:
+	case BS_WIRE_ANSWER:
 	case BS_WIRE_IMAGE:
 	case BS_WIRE_NEXT:
 	case BS_WIRE_STORED:
@@ -176,6 +178,16 @@ static void take_kind(struct bs_audit_kspace *k, const struct bs_wire *w,
 		break;
 	}
 	bs_found(k->f, BS_PROMISE_MESSAGE, k->where, "a message of kind %u", (unsigned)w->kind);
+}
+
+static void take_answer(struct bs_audit_kspace *k, const struct bs_wire *w,
+			const unsigned char *payload)
+{
+	struct bs_answer a;
+	struct bs_fail why;
+
+	if (bs_wire_get_answer(&a, payload, (size_t)w->payload_len, &why) != 0)
+		bs_found(k->f, BS_PROMISE_MESSAGE, k->where, "%s", why.text);
 }
 
 void bs_audit_kspace_take(void *arg, const struct bs_log_message *m)
@@ -202,7 +214,9 @@ void bs_audit_kspace_take(void *arg, const struct bs_log_message *m)
 		take_open(k, &w, payload, m->number);
 		return;
 	}
-	if (w.seq == 0)
+	if (w.kind == BS_WIRE_ANSWER) /* the service's own, without a number */
+		take_answer(k, &w, payload);
+	else if (w.seq == 0)
 		bs_found(k->f, BS_PROMISE_ORDER, k->where, "number 0 is OPEN's");
 	else if (take_number(k, &w))
 		take_kind(k, &w, payload);

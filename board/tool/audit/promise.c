@@ -41,7 +41,8 @@ static const struct {
 	[BS_PROMISE_SIGNED] = { "log.signed", "LOG.md",
 				"with --key: a log that has its end is what that key signed" },
 	[BS_PROMISE_MESSAGE] = { "log.message", "LOG.md",
-				 "each record is one good message: OPEN, ACQ, WAVEFORM or CLOSE" },
+				 "each record is one good message: OPEN, ACQ, WAVEFORM, CLOSE or "
+				 "ANSWER" },
 	[BS_PROMISE_SESSION] = { "log.session", "WIRE.md 1",
 				 "every message of a scan carries its session, which is not 0" },
 	[BS_PROMISE_OPEN] = { "log.open", "WIRE.md 2",

@@ -20,6 +20,8 @@
 #include "drivers/tool/load/recording.h"
 #include "drivers/tool/signedfile.h"
 #include "ipc/seal/keys.h"
+#include "ipc/wire/answer.h"
+#include "ipc/wire/envelope.h"
 
 struct request {
 	const char *action, *config, *events, *key;
@@ -44,11 +46,12 @@ static const struct bs_option options[] = {
 	  .help = "verify, audit: logs and lines are signed by this key (boreside key signer)" },
 	{ BS_OPTION_FLAG, 0, "promises", NULL, AT(promises),
 	  .help = "audit, no PATH: print what is judged, as Markdown" },
-	{ BS_OPERAND, 0, NULL, "ACTION", AT(action), .help = "list, verify, audit, export or prune",
-	  .required = true },
+	{ BS_OPERAND, 0, NULL, "ACTION", AT(action),
+	  .help = "list, verify, answers, audit, export or prune", .required = true },
 	{ BS_OPERANDS, 0, NULL, "PATH...", AT(operands),
-	  .help = "list, verify: folders of logs, or any one file of each log; audit: folders of "
-		  "logs and of images; export: a log's file and OUT.h5; prune: a folder" },
+	  .help = "list, verify, answers: folders of logs, or any one file of each log; "
+		  "audit: folders of logs and of images; export: a log's file and OUT.h5; prune: a "
+		  "folder" },
 	{ 0 },
 };
 
@@ -141,6 +144,30 @@ static int verify_one(const struct request *q, const char *path)
 		status = fail(&damage);
 	bs_logged_close(l);
 	return status;
+}
+
+/* Prints what the scan's sender was told, as recon --answers writes it. */
+static int answers_one(const struct request *q, const char *path)
+{
+	const unsigned char *payload;
+	struct bs_log_reader *r;
+	struct bs_log_message m;
+	struct bs_answer a;
+	struct bs_fail why;
+	struct bs_wire w;
+	int rc = bs_log_open(&r, path, &why);
+
+	(void)q;
+	if (rc != 0)
+		return fail(&why);
+	while ((rc = bs_log_next(r, &m, &why)) == 1)
+		if (bs_wire_decode(&w, m.bytes, m.len, &payload, NULL) == 0 &&
+		    w.kind == BS_WIRE_ANSWER &&
+		    bs_wire_get_answer(&a, payload, (size_t)w.payload_len, NULL) == 0)
+			bs_answer_print(stdout, &a);
+	bs_log_close(r);
+	(void)fflush(stdout);
+	return rc < 0 ? fail(&why) : 0;
 }
 
 /* Calls the function `one` for each log of a folder. */
@@ -301,7 +328,15 @@ static int run_audit(const struct request *r, unsigned n)
 
 static int run_log(int argc, char **argv)
 {
-	static const char *const actions[] = { "list", "verify", "audit", "export", "prune", NULL };
+	static const char *const actions[] = { "list",   "verify", "answers", "audit",
+					       "export", "prune",  NULL };
+	static const struct {
+		const char *action;
+		int (*one)(const struct request *q, const char *path);
+	} each_log[] = { { "list", list_one },
+			 { "verify", verify_one },
+			 { "answers", answers_one } };
+	int (*one)(const struct request *q, const char *path) = NULL;
 	struct request q = { 0 };
 	struct bs_fail why;
 	struct bs_near near;
@@ -330,7 +365,10 @@ static int run_log(int argc, char **argv)
 		return n == 2 ? export(q.operands[0], q.operands[1])
 			      : bs_options_wrong(&bs_command_log,
 						 "export: a log's file and OUT.h5, no more");
-	if (strcmp(q.action, "list") != 0 && strcmp(q.action, "verify") != 0) {
+	for (size_t i = 0; i < sizeof(each_log) / sizeof(each_log[0]); i++)
+		if (strcmp(q.action, each_log[i].action) == 0)
+			one = each_log[i].one;
+	if (one == NULL) {
 		bs_near_begin(&near, q.action);
 		bs_near_offer_all(&near, actions);
 		return bs_options_wrong(&bs_command_log, "no action '%s'%s", q.action,
@@ -338,7 +376,7 @@ static int run_log(int argc, char **argv)
 	}
 	status = 0;
 	for (unsigned i = 0; i < n; i++)
-		status |= each(&q, q.operands[i], q.action[0] == 'l' ? list_one : verify_one);
+		status |= each(&q, q.operands[i], one);
 	return status;
 }
 

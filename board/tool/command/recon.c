@@ -30,7 +30,7 @@
 #define BEFORE_MAX 16u
 
 struct job {
-	const char *config, *protocol, *recording, *group, *out, *noise, *field_out;
+	const char *config, *protocol, *recording, *group, *out, *noise, *field_out, *answers;
 	struct before {
 		const char *text[BEFORE_MAX];
 		uint32_t count;
@@ -85,6 +85,8 @@ static const struct bs_option options[] = {
 	{ BS_OPTION_TEXT, 0, "field-out", "FIELD.cfl", AT(field_out),
 	  .help = "of a protocol with field.from = \"echoes\": the field map in Hz, for "
 		  "field.map_file" },
+	{ BS_OPTION_TEXT, 0, "answers", "FILE", AT(answers),
+	  .help = "the numbers that the service would tell the sender (the site's answers)" },
 	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording),
 	  .help = "MRD .h5, or a scan's log; or a folder of them, each of which has a folder of "
 		  "its own where OUT says (FOLDER/RECORDING/NAME.ext)",
@@ -155,6 +157,7 @@ static int step_image(struct job *j, struct bs_recon_image *image, struct bs_ima
 
 	if (j->shared)
 		j->step.result.ns = 0;
+	bs_answered_step(&j->pipeline.answered, image->number, timing->step);
 	if (rc == 0)
 		rc = put_image(j, image, timing, why);
 	image->pixels = made;
@@ -337,10 +340,11 @@ static int open_shared(struct job *j, struct bs_fail *why)
 	struct bs_job_key key;
 	int rc;
 
-	if (j->rounds.rounds > 0 || j->field_out != NULL)
-		return bs_fail(why, BS_ERR_USAGE,
-			       "--rounds and --field-out need all images of a recording in one "
-			       "process: without mpirun, one recording at a time");
+	if (j->rounds.rounds > 0 || j->field_out != NULL || j->answers != NULL)
+		return bs_fail(
+			why, BS_ERR_USAGE,
+			"--rounds, --field-out and --answers need all images of a recording in one "
+			"process: without mpirun, one recording at a time");
 	j->share_p = *j->p;
 	j->share_p.preview_every = 0;
 	bs_plan_make(&j->share_p);
@@ -388,8 +392,6 @@ static int reconstruct_shared(struct job *j, int64_t start_ns, struct bs_fail *w
 			     j->made.complete > 0 ? "; all are there" : "");
 	return rc;
 }
-
-/* ---- one recording ---- */
 
 static int prepare_job(struct job *j, struct bs_fail *why)
 {
@@ -482,6 +484,7 @@ static int reconstruct(struct job *j, int64_t start_ns, struct bs_fail *why)
 
 	bs_armed_place(place, sizeof(place), &j->pipeline.armed);
 	rc = rounds(j, why);
+	j->pipeline.answers_out = j->answers; /* not of the rounds */
 	if (rc == 0)
 		rc = bs_pipeline_run(&j->pipeline, emit_ready, j, false, why);
 	if (rc == 0)

@@ -1,13 +1,16 @@
 /* board/tool/command/replay.c - boreside replay: act as the scanner, with a recording */
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "board/tool/command/obeying.h"
 #include "board/tool/command/tools.h"
 #include "drivers/tool/load/recording.h"
 #include "config/hint/place.h"
@@ -15,9 +18,10 @@
 #include "ipc/seal/keys.h"
 
 struct request {
-	const char *config, *url, *recording, *group, *plan, *key, *service;
+	const char *config, *url, *recording, *group, *plan, *key, *service, *answers;
 	struct bs_seal_keys keys; /* keys that seal the connection */
 	bool sealed;
+	struct bs_obeying obeying;
 	struct bs_replay_options o;
 	uint64_t loops;
 	uint32_t limit, repeat;
@@ -53,6 +57,20 @@ static const struct bs_option options[] = {
 	  .help = "of the first scan, the next ones count up; else random", .min = 1 },
 	{ BS_OPTION_POSITIVE, 0, "patience", "S", AT(patience_s),
 	  .help = "give up when the service is silent for S seconds (10)", .max = 1e6 },
+	{ BS_OPTION_TEXT, 0, "answers", "FILE", AT(answers),
+	  .help = "ask for answers, and write each as a line" },
+	{ BS_OPTION_PAIR, 0, "obey", "MM,DEG", AT(obeying.o.motion),
+	  .help = "ask for answers and obey them: a head that moves by MM and turns by DEG takes "
+		  "the place of what the recording (2D, on the grid) shows" },
+	{ BS_OPTION_TEXT, 0, "latency", "MS[,MS...]", AT(obeying.latency),
+	  .help = "with --obey: a scan for each, its answers obeyed so much later (0)" },
+	{ BS_OPTION_REAL, 0, "noise", "X", AT(obeying.o.noise),
+	  .help = "with --obey: deviation of a voxel's noise, of the head's brightest 1 (0)",
+	  .max = 1e6 },
+	{ BS_OPTION_FLAG, 0, "blind", NULL, AT(obeying.o.blind),
+	  .help = "with --obey: the head moves, and no answer is obeyed" },
+	{ BS_OPTION_TEXT, 0, "picture", "FILE.svg", AT(obeying.picture),
+	  .help = "with --obey: how far off the scanner was, against the latency" },
 	{ BS_OPTION_TEXT, 0, "faults", "SEED|FILE", AT(plan),
 	  .help = "with faults: drawn from a number, or one a line of a file, see below" },
 	{ BS_OPERAND, 0, NULL, "RECORDING", AT(recording), .help = "MRD .h5, or a scan's log",
@@ -178,14 +196,19 @@ static int play(struct request *q, struct bs_replay *r, struct bs_endpoint *e)
 	int status = 0;
 
 	for (uint64_t n = 0; (q->loops == 0 || n < q->loops) && !*q->o.stop; n++) {
-		int rc = bs_replay_run(r, e, &q->o, &report, &why);
+		int rc;
 
+		if (q->obeying.scanner != NULL)
+			bs_obeying_begin(&q->obeying, (uint32_t)n);
+		rc = bs_replay_run(r, e, &q->o, &report, &why);
 		if (q->o.progress != NULL)
 			(void)fputs("\r\033[K", stderr);
 		if (rc != 0)
 			return bs_command_fail(&bs_command_replay, "%s: %s", bs_err_name(rc),
 					       why.text);
 		print_report(report.session, &report);
+		if (q->obeying.scanner != NULL)
+			bs_obeying_end(&q->obeying, (uint32_t)n);
 		if (q->o.faults != NULL)
 			print_faults(q->o.faults);
 		q->o.session = report.session;
@@ -220,10 +243,28 @@ static int read_plan(struct request *q, uint32_t readouts, struct bs_fail *why)
 	return 0;
 }
 
+static void write_answer(void *arg, const struct bs_answer *a)
+{
+	bs_answer_print(arg, a);
+}
+
+/* Has the scans ask for answers. Returns the file that they go to; NULL: why says why not. */
+static FILE *ask(struct request *q, struct bs_replay *r, struct bs_fail *why)
+{
+	FILE *to = NULL;
+
+	if (bs_replay_ask(r, why) == 0 && (to = fopen(q->answers, "we")) == NULL)
+		(void)bs_fail(why, BS_ERR_IO, "%s: %s", q->answers, strerror(errno));
+	q->o.answered = write_answer;
+	q->o.answered_arg = to;
+	return to;
+}
+
 static int stream(struct request *q)
 {
 	struct bs_endpoint e;
 	struct bs_replay *r;
+	FILE *answers = NULL;
 	struct bs_fail why;
 	char hint[BS_PLACE_HINT];
 	int status;
@@ -242,7 +283,9 @@ static int stream(struct request *q)
 	if (bs_replay_note(r)[0] != '\0')
 		(void)printf("%s: %s\n", q->recording, bs_replay_note(r));
 	(void)fflush(stdout);
-	if (q->plan != NULL && read_plan(q, bs_replay_count(r), &why) != 0) {
+	if ((q->plan != NULL && read_plan(q, bs_replay_count(r), &why) != 0) ||
+	    (q->answers != NULL && (answers = ask(q, r, &why)) == NULL) ||
+	    (q->obeying.count > 0 && bs_obeying_open(&q->obeying, r, &q->o, &why) != 0)) {
 		bs_faults_free(&q->faults);
 		bs_replay_close(r);
 		return bs_command_fail(&bs_command_replay, "%s", why.text);
@@ -258,6 +301,10 @@ static int stream(struct request *q)
 		status = play(q, r, &e);
 		bs_endpoint_close(&e);
 	}
+	if (bs_obeying_close(&q->obeying, &why) != 0)
+		status = bs_command_fail(&bs_command_replay, "%s", why.text);
+	if (answers != NULL && (ferror(answers) != 0) + (fclose(answers) != 0) > 0)
+		status = bs_command_fail(&bs_command_replay, "%s: cannot be written", q->answers);
 	bs_faults_free(&q->faults);
 	bs_replay_close(r);
 	return status;
@@ -267,6 +314,7 @@ static int run_replay(int argc, char **argv)
 {
 	struct request q = { .loops = 1, .patience_s = 10.0, .o.protocol = "" };
 	struct bs_site *site = NULL;
+	struct bs_fail why;
 	int status = bs_options_read(&bs_command_replay, &q, argc, argv);
 
 	if (status != BS_OPTIONS_RUN)
@@ -276,6 +324,14 @@ static int run_replay(int argc, char **argv)
 	if (q.asap && q.o.speed != 0.0)
 		return bs_options_wrong(&bs_command_replay,
 					"--asap and --speed exclude each other");
+	if (q.obeying.o.motion[0] > 0.0) {
+		if (q.answers != NULL || q.plan != NULL)
+			return bs_options_wrong(&bs_command_replay,
+						"--obey goes without --answers and --faults");
+		if (bs_obeying_read(&q.obeying, &why) != 0)
+			return bs_options_wrong(&bs_command_replay, "%s", why.text);
+		q.loops = q.obeying.count;
+	}
 	if (!q.asap && q.o.speed == 0.0)
 		q.o.speed = 1.0;
 	q.recording = bs_recording_in(q.recording, q.group);

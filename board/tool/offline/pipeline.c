@@ -186,6 +186,7 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 	if (rc != 0)
 		return lenient ? 0 : rc;
 	bs_intake_put(&in, &acq->head, row, acq->traj, acq->data, l->readout);
+	bs_answered_readout(&l->answered, &acq->head, l->readout);
 	if (l->change != NULL && bs_mrd_kind(acq->head.flags) == BS_KIND_IMAGING)
 		l->change(l->change_arg, &acq->head, row, l->readout);
 	if (bs_intake_sums(&in, &acq->head))
@@ -207,7 +208,7 @@ static int feed(struct bs_pipeline *l, struct bs_recorded *acq,
 	return 0;
 }
 
-int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail *why), void *arg,
+static int run_scan(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail *why), void *arg,
 		    bool lenient, struct bs_fail *why)
 {
 	uint32_t n = bs_recording_count(l->in);
@@ -243,6 +244,15 @@ int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail
 	if (rc >= 0 && closed < 0 && !lenient)
 		rc = closed;
 	return rc == 0 && !lenient ? leave_data(l, why) : rc;
+}
+
+int bs_pipeline_run(struct bs_pipeline *l, int (*take)(void *arg, struct bs_fail *why), void *arg,
+		    bool lenient, struct bs_fail *why)
+{
+	int rc = bs_answered_open(&l->answered, l->answers_out, l->armed.protocol, &l->info, why);
+
+	rc = rc == 0 ? run_scan(l, take, arg, lenient, why) : rc;
+	return bs_answered_close(&l->answered, rc, why);
 }
 
 int bs_pipeline_field(struct bs_pipeline *l, const struct bs_protocol *p, const char *path,

@@ -15,6 +15,7 @@
 #define BS_BOARD_TOOL_OFFLINE_PIPELINE_H
 
 #include "board/arm/armed.h"
+#include "board/tool/offline/answered.h"
 #include "core/frame/recon.h"
 #include "drivers/tool/load/recording.h"
 
@@ -36,6 +37,8 @@ struct bs_pipeline {
 	/* changes the samples of an image's readout, [channel][sample] complex; NULL: nothing */
 	void (*change)(void *arg, const struct bs_mrd_acq *head, uint32_t row, float *samples);
 	void *change_arg;
+	const char *answers_out; /* file that run writes the answers to; NULL: none */
+	struct bs_answered answered;
 	struct bs_solved *solved; /* how far solves went before; NULL: not known */
 	struct bs_team *team;
 	const struct bs_site *site; /* site from which it was armed */

@@ -105,6 +105,9 @@ static int take_message(struct bs_logged *l, const struct bs_log_message *m, str
 	case BS_WIRE_WAVEFORM:
 		l->sum.waveforms++;
 		return 0;
+	case BS_WIRE_ANSWER:
+		l->sum.answers++;
+		return 0;
 	case BS_WIRE_CLOSE:
 		rc = bs_wire_get_u64(&sent, payload, len, why);
 		l->sum.closed = sent == l->count;

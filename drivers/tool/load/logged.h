@@ -17,7 +17,7 @@ struct bs_logged;
 
 /* Counts and facts of a log. */
 struct bs_logged_sum {
-	uint64_t messages, acquisitions, waveforms;
+	uint64_t messages, acquisitions, waveforms, answers;
 	bool closed; /* CLOSE came, and all acquisitions that it counts are there */
 	uint64_t bytes;
 	uint32_t segments;

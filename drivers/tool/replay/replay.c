@@ -7,12 +7,13 @@
 
 #include "core/thread/clock.h"
 #include "drivers/tool/load/recording.h"
+#include "drivers/tool/replay/asking.h"
+#include "drivers/tool/replay/pace.h"
 #include "drivers/tool/replay/repeat.h"
 #include "ipc/wire/mrd.h"
 
 #define RING_BYTES     (64u << 20)
 #define PRELOAD_BYTES  (1u << 30)
-#define TICK_US        2500.0 /* customary length of a tick of acquisition_time_stamp */
 #define PROGRESS_NS    INT64_C(200000000)
 #define STUCK          3 /* connections without an answer after which a socket is replaced */
 #define QUIET_NS       INT64_C(2000000000)
@@ -33,7 +34,7 @@ struct bs_replay {
 	uint32_t loaded; /* number of readouts in memory, from the first on */
 	enum bs_replay_clock clock;
 	struct bs_repeat repeat; /* total: readouts of a scan; without repetition the recording's */
-	char *xml; /* the header of a scan with more repetitions; NULL: the recording's */
+	char *xml;               /* the header with what is changed of it; NULL: the recording's */
 	/* [count] heads as recorded, of the readouts that come again; or NULL */
 	struct bs_mrd_acq *head;
 	struct bs_hist lateness;
@@ -49,40 +50,12 @@ struct bs_replay {
 	unsigned char *spare;
 };
 
-static double duration_us(const struct bs_mrd_acq *a)
-{
-	double us = (double)a->sample_time_us * a->number_of_samples;
-
-	return us > 0.0 && us < 1e9 ? us : 0.0; /* NaN and absurd times count as 0 */
-}
-
-/*
- * Returns the time from one readout to the next, never negative. Counters wrap, so differences are
- * taken in their own width.
- */
-static double step_us(enum bs_replay_clock clock, const struct bs_mrd_acq *from,
-		      const struct bs_mrd_acq *to)
-{
-	int32_t step;
-
-	switch (clock) {
-	case BS_REPLAY_MICROSECONDS:
-		step = (int32_t)((uint32_t)to->user_int[0] - (uint32_t)from->user_int[0]);
-		return step > 0 ? step : 0.0;
-	case BS_REPLAY_TICKS:
-		step = (int32_t)(to->acquisition_time_stamp - from->acquisition_time_stamp);
-		return step > 0 ? step * TICK_US : 0.0;
-	default:
-		return duration_us(from);
-	}
-}
-
 static void set_stamp(struct bs_replay *r, uint32_t index, const struct bs_mrd_acq *head)
 {
 	if (index != r->stamped)
 		return;
 	if (index > 0)
-		r->last_us += step_us(r->clock, &r->last, head);
+		r->last_us += bs_pace_step_us(r->clock, &r->last, head);
 	r->readout[index].stamp_ns = llrint(r->last_us * 1e3);
 	r->last = *head;
 	r->stamped++;
@@ -105,8 +78,9 @@ static int choose_clock(struct bs_replay *r, struct bs_fail *why)
 	rc = bs_recording_read(r->recording, r->count - 1, &acq, why);
 	if (rc != 0)
 		return rc;
-	needed = 0.9 * duration_us(&acq.head) * (r->count > 1 ? 1 : 0);
-	if (step_us(BS_REPLAY_MICROSECONDS, &first, &acq.head) >= needed * (r->count - 1.0) &&
+	needed = 0.9 * bs_pace_duration_us(&acq.head) * (r->count > 1 ? 1 : 0);
+	if (bs_pace_step_us(BS_REPLAY_MICROSECONDS, &first, &acq.head) >=
+		    needed * (r->count - 1.0) &&
 	    acq.head.user_int[0] != first.user_int[0])
 		r->clock = BS_REPLAY_MICROSECONDS;
 	else if (acq.head.acquisition_time_stamp != first.acquisition_time_stamp)
@@ -248,21 +222,25 @@ int bs_replay_repeat(struct bs_replay *r, uint32_t repetitions, struct bs_fail *
 	return r->xml != NULL ? 0 : bs_fail(why, BS_ERR_NOMEM, "the header");
 }
 
+const char *bs_replay_xml(const struct bs_replay *r)
+{
+	return r->xml != NULL ? r->xml : bs_recording_xml(r->recording);
+}
+
+int bs_replay_ask(struct bs_replay *r, struct bs_fail *why)
+{
+	char *xml = bs_asking_xml(bs_replay_xml(r), why);
+
+	if (xml == NULL)
+		return why->code;
+	free(r->xml);
+	r->xml = xml;
+	return 0;
+}
+
 enum bs_replay_clock bs_replay_clock(const struct bs_replay *r)
 {
 	return r->clock;
-}
-
-const char *bs_replay_clock_name(enum bs_replay_clock clock)
-{
-	switch (clock) {
-	case BS_REPLAY_MICROSECONDS:
-		return "user_int[0], microseconds";
-	case BS_REPLAY_TICKS:
-		return "acquisition_time_stamp, ticks of 2.5 ms";
-	default:
-		return "sampling times back to back: the recording has no time stamps";
-	}
 }
 
 const char *bs_replay_note(const struct bs_replay *r)
@@ -298,7 +276,8 @@ struct play {
 	uint64_t heard_on;  /* number of connections when the service last sent something */
 	int64_t renewed_ns; /* time when the socket was last replaced */
 	uint64_t session;
-	uint32_t next; /* next acquisition to queue */
+	uint32_t next;   /* next acquisition to queue */
+	uint32_t shaped; /* acquisitions whose samples were changed */
 	bool window_full, line_full;
 };
 
@@ -375,6 +354,8 @@ static int queue_one(struct play *p, int64_t now_ns, struct bs_fail *why)
 		return 0;
 	if (p->o->speed <= 0.0)
 		due = now_ns;
+	if (p->o->shape != NULL && p->shaped == p->next) /* once, however often it is tried */
+		p->o->shape(p->o->shape_arg, (unsigned char *)(uintptr_t)payload, p->shaped++);
 	len = r->readout[bs_repeat_at(&r->repeat, p->next, &round)].len;
 	rc = bs_sender_put(s, BS_WIRE_ACQ, payload, len, due, why);
 	p->window_full = rc == BS_SENDER_FULL;
@@ -416,9 +397,9 @@ static int look_for_reconnect(struct play *p, struct bs_fail *why)
 /* Sends OPEN of a scan, which is played from its first readout. */
 static int begin_scan(struct play *p, struct bs_fail *why)
 {
-	const char *xml = p->r->xml != NULL ? p->r->xml : bs_recording_xml(p->r->recording);
+	const char *xml = bs_replay_xml(p->r);
 
-	p->next = 0;
+	p->next = p->shaped = 0;
 	p->report->bytes = 0;
 	p->r->sender.state = BS_SENDER_IDLE; /* forgets an earlier scan */
 	return bs_sender_begin(&p->r->sender, p->session, p->o->protocol, xml, strlen(xml),
@@ -478,6 +459,7 @@ static int receive_all(struct play *p, struct bs_fail *why)
 
 	for (;;) {
 		enum bs_sender_state before = s->state;
+		const uint64_t answers = s->answers;
 		int rc = bs_endpoint_recv(p->e, msg, sizeof(msg), &len, 0, why);
 
 		if (rc == BS_ENDPOINT_TIMEOUT || rc == BS_ENDPOINT_INTERRUPTED)
@@ -487,6 +469,8 @@ static int receive_all(struct play *p, struct bs_fail *why)
 		p->heard_on = p->connections;
 		if (rc == 0)
 			(void)bs_sender_heard(s, msg, len, bs_now_ns(), NULL);
+		if (s->answers != answers && p->o->answered != NULL)
+			p->o->answered(p->o->answered_arg, &s->answer);
 		if (before == BS_SENDER_OPENING && s->state == BS_SENDER_STREAMING)
 			p->start_ns = bs_now_ns();
 	}

@@ -60,6 +60,12 @@ struct bs_replay_options {
 	/* called a few times a second */
 	void (*progress)(void *arg, const struct bs_replay_report *now);
 	void *arg;
+	/* called for each answer, where the header asks for them (bs_replay_ask); or NULL */
+	void (*answered)(void *arg, const struct bs_answer *a);
+	void *answered_arg;
+	/* changes the samples of readout n of the scan, right before it is sent; or NULL */
+	void (*shape)(void *arg, unsigned char *payload, uint32_t n);
+	void *shape_arg;
 	/* plan of faults; NULL: none. A killed sender begins again with session + 1. */
 	struct bs_faults *faults;
 };
@@ -71,6 +77,9 @@ int bs_replay_open(struct bs_replay **r, const char *path, uint32_t limit, struc
  * The recording must fit in memory. Before the first run.
  */
 int bs_replay_repeat(struct bs_replay *r, uint32_t repetitions, struct bs_fail *why);
+/* Has the scans' headers ask for answers. Before the first run. */
+int bs_replay_ask(struct bs_replay *r, struct bs_fail *why);
+const char *bs_replay_xml(const struct bs_replay *r);
 enum bs_replay_clock bs_replay_clock(const struct bs_replay *r);
 const char *bs_replay_clock_name(enum bs_replay_clock clock);
 /* Returns the note on what the recording lacks of the scan (bs_recording_note), or "". */

@@ -118,9 +118,9 @@ static void check_totals(struct bs_shm *m)
 {
 	struct bs_totals *t = &m->s->totals;
 	static const char *const names[] = {
-		"scans",       "refused",  "messages",     "bytes",  "rejected",      "gaps",
-		"duplicates",  "late",     "scans_failed", "images", "engine_faults", "published",
-		"sink_faults", "repeated", "lost",         "unsent"
+		"scans",         "refused",   "messages",     "bytes",    "rejected",     "gaps",
+		"duplicates",    "late",      "scans_failed", "answers",  "answers_late", "images",
+		"engine_faults", "published", "sink_faults",  "repeated", "lost",         "unsent"
 	};
 	_Atomic uint64_t *first = &t->scans;
 	char name[64];

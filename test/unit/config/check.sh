@@ -41,7 +41,7 @@ fi
 [ $? -eq 2 ] && echo "ok no file: usage" || echo "not ok no file is not a usage error"
 rows=$("$BORESIDE" check --keys | grep -c '^- `')
 keys=$(cat "$here/config/keys.c" "$here/config/keys_solve.h" |
-	grep -c '^\(S\|K\|L\|E\|M\|P\|STAGE\)("')
+	grep -c '^\(S\|K\|L\|A\|E\|M\|P\|STAGE\)("')
 [ "$rows" -eq "$keys" ] && [ "$keys" -gt 50 ] && echo "ok --keys prints all $keys keys" ||
 	echo "not ok --keys prints $rows rows of $keys keys"
 "$BORESIDE" check --keys | cmp -s - "$here/config/KEYS.md" &&

@@ -26,6 +26,8 @@ static const void *element(const struct bs_site *s, enum bs_key_scope scope, uns
 {
 	if (scope == BS_SCOPE_SITE)
 		return i == 0 ? s : NULL;
+	if (scope == BS_SCOPE_ANSWER)
+		return i < s->answers ? &s->answer[i] : NULL;
 	if (scope == BS_SCOPE_STEP)
 		return i < s->steps ? &s->step[i] : NULL;
 	if (scope == BS_SCOPE_SINK)
@@ -49,6 +51,7 @@ static void round_trip(void)
 		 PROTOCOL("") "bridges: { mrd: { configs = ( { name = \"n\"; } ); }; };"
 			      "sinks = ( { type = \"png\"; dir = \"x\"; } );"
 			      "steps = ( { name = \"n\"; on = \"p\"; budget_ms = 1.0; } );"
+			      "answers = ( { on = \"p\"; what = \"phase\"; deadline_ms = 1.0; } );"
 			      "keys: { own = \"o\"; peers = ( { name = \"n\";"
 			      " roles = [\"viewer\"]; key = "
 			      "\"0000000000000000000000000000000000000000000=\"; } ); };") != 0 ||
@@ -123,6 +126,7 @@ static void fields(void)
 	static struct bs_protocol p;
 	static struct bs_sink_spec k;
 	static struct bs_step_spec step;
+	static struct bs_answer_spec answer;
 	static struct bs_peer_spec e;
 	static const size_t sites[][2] = {
 		/* each protocol has the site's */
@@ -137,8 +141,9 @@ static void fields(void)
 		{ offsetof(struct bs_protocol, uses), sizeof(p.uses) },
 		/* the second half of readouts */
 		{ offsetof(struct bs_protocol, by_header), sizeof(p.by_header) },
-		/* what all of it comes to */
-		{ offsetof(struct bs_protocol, plan), sizeof(p.plan) },
+		/* what all of it comes to, and the padding behind it */
+		{ offsetof(struct bs_protocol, plan),
+		  sizeof(p) - offsetof(struct bs_protocol, plan) },
 	};
 	static const size_t own[][2] = {
 		{ offsetof(struct bs_site, file), sizeof(site.file) },
@@ -163,16 +168,20 @@ static void fields(void)
 	memset(&p, 0xff, sizeof(p));
 	memset(&k, 0xff, sizeof(k));
 	memset(&step, 0xff, sizeof(step));
+	memset(&answer, 0xff, sizeof(answer));
 	memset(&e, 0xff, sizeof(e));
 	memset(&site, 0xff, sizeof(site));
 	__builtin_clear_padding(&p);
 	__builtin_clear_padding(&k);
 	__builtin_clear_padding(&step);
+	__builtin_clear_padding(&answer);
 	covered("struct bs_protocol", BS_SCOPE_PROTOCOL, (unsigned char *)&p, sizeof(p), sites,
 		sizeof(sites) / sizeof(sites[0]));
 	covered("struct bs_sink_spec", BS_SCOPE_SINK, (unsigned char *)&k, sizeof(k), NULL, 0);
 	covered("struct bs_step_spec", BS_SCOPE_STEP, (unsigned char *)&step, sizeof(step), NULL,
 		0);
+	covered("struct bs_answer_spec", BS_SCOPE_ANSWER, (unsigned char *)&answer, sizeof(answer),
+		NULL, 0);
 	covered("struct bs_peer_spec", BS_SCOPE_PEER, (unsigned char *)&e, sizeof(e), NULL, 0);
 	covered("struct bs_site", BS_SCOPE_SITE, (unsigned char *)&site, sizeof(site), own,
 		sizeof(own) / sizeof(own[0]));

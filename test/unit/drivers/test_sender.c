@@ -29,10 +29,10 @@ static int say(unsigned kind, uint64_t session, const void *payload, size_t len)
 
 static int say_answer(unsigned kind, uint64_t session, int code, uint32_t window)
 {
-	unsigned char p[BS_WIRE_ANSWER_BYTES];
-	struct bs_wire_answer v = { .code = code, .window = window, .text = "words" };
+	unsigned char p[BS_WIRE_REPLY_BYTES];
+	struct bs_wire_reply v = { .code = code, .window = window, .text = "words" };
 
-	bs_wire_put_answer(p, &v);
+	bs_wire_put_reply(p, &v);
 	return say(kind, session, p, sizeof(p));
 }
 

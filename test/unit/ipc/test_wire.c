@@ -3,6 +3,7 @@
  * bit
  */
 /* Holds: W16 */
+#include "ipc/wire/answer.h"
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/wire.h"
 #include "test/support/check.h"
@@ -13,7 +14,7 @@ static const unsigned kinds[] = { BS_WIRE_OPEN,   BS_WIRE_ACQ,       BS_WIRE_WAV
 				  BS_WIRE_CLOSE,  BS_WIRE_HEARTBEAT, BS_WIRE_ACCEPT,
 				  BS_WIRE_REFUSE, BS_WIRE_ACK,       BS_WIRE_OUTCOME,
 				  BS_WIRE_IMAGE,  BS_WIRE_NEXT,      BS_WIRE_STORED,
-				  BS_WIRE_NONE };
+				  BS_WIRE_NONE,   BS_WIRE_ANSWER };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 static size_t sample(unsigned char *msg, unsigned kind, size_t payload_len)
@@ -200,11 +201,11 @@ static void acknowledgement(void)
 	CHECK(bs_wire_get_ack(&b, buf, BS_WIRE_ACK_BYTES, &why) == BS_ERR_VALUE, "%s", why.text);
 }
 
-static void answer_and_outcome(void)
+static void reply_and_outcome(void)
 {
 	unsigned char buf[BS_WIRE_OUTCOME_BYTES + 1];
-	struct bs_wire_answer v = { .code = BS_ERR_SIZE, .window = 0xdeadbeef };
-	struct bs_wire_answer v2;
+	struct bs_wire_reply v = { .code = BS_ERR_SIZE, .window = 0xdeadbeef };
+	struct bs_wire_reply v2;
 	struct bs_wire_outcome o = { .code = BS_ERR_ABORTED,
 				     .undelivered = 0xcafef00d,
 				     .acquisitions = 1,
@@ -219,17 +220,16 @@ static void answer_and_outcome(void)
 	int bad = 0;
 
 	memset(v.text, 'v', sizeof(v.text)); /* not terminated: the encoder must bound it */
-	bs_wire_put_answer(buf, &v);
-	CHECK(bs_wire_get_answer(&v2, buf, BS_WIRE_ANSWER_BYTES, &why) == 0 &&
+	bs_wire_put_reply(buf, &v);
+	CHECK(bs_wire_get_reply(&v2, buf, BS_WIRE_REPLY_BYTES, &why) == 0 &&
 		      v2.code == BS_ERR_SIZE && v2.window == 0xdeadbeef && strlen(v2.text) == 383,
-	      "answer there and back, a text without end is cut at 383");
+	      "reply there and back, a text without end is cut at 383");
 	memset(buf + 8, 'x', 384);
-	CHECK(bs_wire_get_answer(&v2, buf, BS_WIRE_ANSWER_BYTES, &why) == 0 &&
-		      strlen(v2.text) == 383,
+	CHECK(bs_wire_get_reply(&v2, buf, BS_WIRE_REPLY_BYTES, &why) == 0 && strlen(v2.text) == 383,
 	      "a peer's text without end is cut, too");
 	for (size_t len = 0; len <= sizeof(buf); len++)
-		bad += len != BS_WIRE_ANSWER_BYTES &&
-		       bs_wire_get_answer(&v2, buf, len, &why) != BS_ERR_LENGTH;
+		bad += len != BS_WIRE_REPLY_BYTES &&
+		       bs_wire_get_reply(&v2, buf, len, &why) != BS_ERR_LENGTH;
 	memcpy(o.text, "ended", 6);
 	for (unsigned i = 0; i < BS_KINDS; i++) {
 		o.kinds.used[i] = 100 + i;
@@ -259,6 +259,55 @@ static void answer_and_outcome(void)
 	for (size_t len = 0; len < 20; len++)
 		bad += len != 8 && bs_wire_get_u64(&n, buf, len, &why) != BS_ERR_LENGTH;
 	CHECK(bad == 0, "any other length is refused (%d were not)", bad);
+}
+
+/* Every field of an answer is at the page's offset; other lengths and kinds are refused. */
+static void answer_payload(void)
+{
+	unsigned char buf[BS_WIRE_ANSWER_MAX + 8];
+	struct bs_answer a = { .what = BS_ANSWER_SHIFT,
+			       .row = 3,
+			       .count = 70000,
+			       .image = 8,
+			       .readout = UINT64_C(0x0102030405060708),
+			       .scan_counter = 99,
+			       .numbers = 2,
+			       .received_ns = 5,
+			       .computed_ns = -6,
+			       .by_ns = INT64_MAX,
+			       .deviation = 0.25,
+			       .number = { -1.0 / 3.0, 1e300 } };
+	struct bs_answer b = { 0 };
+	struct bs_fail why;
+	int bad = 0;
+
+	memset(buf, 0xee, sizeof(buf));
+	CHECK(bs_wire_put_answer(buf, &a) == 80 && buf[80] == 0xee, "64 bytes and two numbers");
+	CHECK(bs_wire_get_answer(&b, buf, 80, &why) == 0 && b.what == a.what && b.row == 3 &&
+		      b.count == 70000 && b.image == 8 && b.readout == a.readout &&
+		      b.scan_counter == 99 && b.numbers == 2 && b.received_ns == 5 &&
+		      b.computed_ns == -6 && b.by_ns == INT64_MAX && b.deviation == 0.25 &&
+		      b.number[0] == a.number[0] && b.number[1] == 1e300,
+	      "an answer there and back, no digit lost");
+	CHECK(buf[0] == 3 && buf[4] == 2 && buf[8] == 8 && buf[16] == 99 && buf[20] == 8 &&
+		      buf[24] == 5 && buf[32] == 0xfa && buf[47] == 0x7f && buf[55] == 0x3f &&
+		      buf[57] == 0x11 && buf[60] == 3 && buf[71] == 0xbf,
+	      "its fields at the page's offsets");
+	for (size_t len = 0; len <= sizeof(buf); len++)
+		bad += len != 80 && bs_wire_get_answer(&b, buf, len, &why) != BS_ERR_LENGTH;
+	CHECK(bad == 0, "any other length is refused (%d were not): %s", bad, why.text);
+	a.numbers = 1000; /* the encoder must bound it */
+	CHECK(bs_wire_put_answer(buf, &a) == BS_WIRE_ANSWER_MAX, "64 numbers at most");
+	buf[4] = 65;
+	CHECK(bs_wire_get_answer(&b, buf, BS_WIRE_ANSWER_MAX + 8, &why) == BS_ERR_VALUE, "%s",
+	      why.text);
+	buf[4] = 64;
+	buf[0] = 0;
+	CHECK(bs_wire_get_answer(&b, buf, BS_WIRE_ANSWER_MAX, &why) == BS_ERR_VALUE, "%s",
+	      why.text);
+	buf[0] = BS_ANSWER_WHATS + 1;
+	CHECK(bs_wire_get_answer(&b, buf, BS_WIRE_ANSWER_MAX, &why) == BS_ERR_VALUE, "%s",
+	      why.text);
 }
 
 static void open_payload(void)
@@ -370,7 +419,8 @@ int main(void)
 	named_faults();
 	previous_version();
 	acknowledgement();
-	answer_and_outcome();
+	reply_and_outcome();
+	answer_payload();
 	open_payload();
 	in_two_steps();
 	stored();

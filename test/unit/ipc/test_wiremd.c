@@ -105,7 +105,7 @@ static void check_kinds(void)
 		{ BS_WIRE_REFUSE, "REFUSE" },       { BS_WIRE_ACK, "ACK" },
 		{ BS_WIRE_OUTCOME, "OUTCOME" },     { BS_WIRE_IMAGE, "IMAGE" },
 		{ BS_WIRE_NEXT, "NEXT" },           { BS_WIRE_STORED, "STORED" },
-		{ BS_WIRE_NONE, "NONE" },
+		{ BS_WIRE_NONE, "NONE" },           { BS_WIRE_ANSWER, "ANSWER" },
 	};
 	unsigned known = 0;
 

@@ -92,10 +92,10 @@ static void say(struct peer *p, unsigned kind, uint64_t session, const void *pay
 
 static void say_answer(struct peer *p, uint64_t session)
 {
-	unsigned char out[BS_WIRE_ANSWER_BYTES];
-	struct bs_wire_answer v = { .code = p->refuse ? BS_ERR_PROTOCOL : 0, .window = 32 };
+	unsigned char out[BS_WIRE_REPLY_BYTES];
+	struct bs_wire_reply v = { .code = p->refuse ? BS_ERR_PROTOCOL : 0, .window = 32 };
 
-	bs_wire_put_answer(out, &v);
+	bs_wire_put_reply(out, &v);
 	say(p, p->refuse ? BS_WIRE_REFUSE : BS_WIRE_ACCEPT, session, out, sizeof(out));
 }
 
