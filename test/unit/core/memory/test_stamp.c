@@ -72,11 +72,13 @@ static void test_beside_a_writer(void)
 		return;
 	}
 	for (bool ended = false; !ended;) {
-		const uint32_t before = bs_stamp_read(&record.stamp);
 		uint64_t value = 0;
+		uint32_t before;
 		bool same;
 
-		ended = atomic_load(&over) == ROUNDS; /* once more after the last */
+		/* asked before the stamp is read: so the record is copied once more after its last round */
+		ended = atomic_load(&over) == ROUNDS;
+		before = bs_stamp_read(&record.stamp);
 		same = copy(record.word, &value);
 		if (bs_stamp_held(&record.stamp, before)) {
 			whole++;
