@@ -97,6 +97,9 @@ int bs_frame_make(struct bs_recon *r, uint32_t slot, struct bs_recon_image *imag
 	deadline_ns = bound(r, f, &r->aim, deadline_ns, &image->report);
 	image->number = preview ? ++r->previews : ++r->images;
 	image->preview = preview;
+	image->kspace = r->kspace == NULL
+				? NULL
+				: r->kspace + bs_protocol_kspace_bytes(r->p) / sizeof(float) * slot;
 	bs_frame_describe(r, slot, image);
 	if (preview)
 		rc = r->preview.engine->peek(r->preview.self, slot, image->pixels);

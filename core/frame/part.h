@@ -12,6 +12,7 @@
 #include "core/frame/lines.h"
 #include "core/frame/open.h"
 #include "core/frame/recon.h"
+#include "core/frame/step.h"
 #include "core/volume/volume.h"
 
 struct seat;
@@ -70,6 +71,8 @@ struct bs_recon {
 	struct bs_opens opens;
 	struct frame *frame; /* [frames] indexed as opens.at */
 	uint32_t frames, rows;
+	/* [frames][coil][row][sample] complex: readouts for the protocol's step; or NULL */
+	float *kspace;
 	uint32_t groups;          /* groups of a window; 0: there is no window */
 	struct bs_scan_info info; /* header of the scan */
 	struct bs_lines lines;    /* lines of the scan, on the grid */

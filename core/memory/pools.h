@@ -42,7 +42,11 @@ struct bs_pools {
 	uint64_t image_slots, image_bytes;
 	uint64_t study_bytes; /* bytes of the store of core/study/study.h */
 	uint64_t log_bytes;   /* bytes for messages on their way to the scan's log */
-	uint64_t step_slots;  /* slots of image_bytes for images as steps gave them back */
+	/*
+	 * slots for images as steps gave them back, image_bytes, and behind them the readouts for
+	 * steps that take those
+	 */
+	uint64_t step_slots, step_bytes;
 	uint64_t total_bytes; /* bytes of all pools together */
 };
 

@@ -163,8 +163,8 @@ static double ghosting(const struct plane *p, const struct object *o, double mea
 	return 100.0 * fabs(side[0] + side[1] - side[2] - side[3]) / (2.0 * mean);
 }
 
-/* Measures an image of a slice, and keeps it for the next one. False: there is no object in it. */
-static bool measure(const struct plane *p, unsigned slice, double number[NUMBERS])
+/* Measures an image of a slice. keep: for the next one. False: there is no object in it. */
+static bool measure(const struct plane *p, unsigned slice, bool keep, double number[NUMBERS])
 {
 	struct plane *before = &kept[slice];
 	const size_t bytes = (size_t)p->nx * (size_t)p->ny * sizeof(float);
@@ -181,11 +181,14 @@ static bool measure(const struct plane *p, unsigned slice, double number[NUMBERS
 		(void)disc(p, before->at, &o, &deviation);
 		number[SNR] = deviation > 0.0 ? sqrt(2.0) * number[MEAN] / deviation : 0.0;
 	}
-	if (kept_mean[slice] == 0.0)
+	if (kept_mean[slice] == 0.0 && keep)
 		kept_mean[slice] = number[MEAN];
-	number[DRIFT] = 100.0 * (number[MEAN] / kept_mean[slice] - 1.0);
+	number[DRIFT] =
+		kept_mean[slice] != 0.0 ? 100.0 * (number[MEAN] / kept_mean[slice] - 1.0) : 0.0;
 	number[CENTER_X] = o.x;
 	number[CENTER_Y] = o.y;
+	if (!keep)
+		return true;
 	free((void *)(uintptr_t)before->at);
 	*before = (struct plane){ p->nx, p->ny, malloc(bytes) };
 	if (before->at != NULL)
@@ -337,7 +340,7 @@ int main(int argc, char **argv)
 		const unsigned slice = in.slice < SLICES ? in.slice : SLICES - 1;
 		struct plane p = plane_of(m);
 		double number[NUMBERS] = { 0.0 };
-		const bool found = p.at != NULL && measure(&p, slice, number);
+		const bool found = p.at != NULL && measure(&p, slice, in.scan != 0, number);
 
 		m->out.what = BS_STEP_NUMBERS_ALONE;
 		m->out.bytes = 0;
@@ -345,7 +348,7 @@ int main(int argc, char **argv)
 		memcpy(m->out.number, number, sizeof(number));
 		bs_step_store(&m->answered, m->asked);
 		/* the image is on its way: what follows may only cost the next one time */
-		if (found)
+		if (found && in.scan != 0)
 			write_files(argv[1], &in, slice, number);
 		free((void *)(uintptr_t)p.at);
 	}

@@ -41,6 +41,7 @@ static int run_images(struct bs_door *d, size_t bytes)
 		const struct bs_door_job job = { .head = &head,
 						 .pixels = in,
 						 .bytes = bytes,
+						 .scan = 1,
 						 .image = (uint32_t)i,
 						 .by_ns = INT64_MAX,
 						 .spin_ns = getenv("SPIN") ? 1000000 : 0 };

@@ -79,9 +79,11 @@ static struct bs_step_result measure(const struct truth *t)
 					   .matrix_size = { N, N, 1 },
 					   .channels = 1,
 					   .slice = 2 };
-	const struct bs_door_job job = {
-		.head = &head, .pixels = image, .bytes = sizeof(image), .by_ns = INT64_MAX
-	};
+	const struct bs_door_job job = { .head = &head,
+					 .pixels = image,
+					 .bytes = sizeof(image),
+					 .scan = 1,
+					 .by_ns = INT64_MAX };
 	struct bs_step_result r = { 0 };
 
 	draw(t);
