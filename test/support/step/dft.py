@@ -25,7 +25,8 @@ step.ready()
 for image in step:
     nx, ny, _ = image.image_matrix
     samples, rows, _ = image.matrix
-    assert image.kind == 0 and image.type == 7 and image.bytes == image.channels * samples * rows * 8
+    assert (image.kind, image.type) == (0, 7)
+    assert image.bytes == image.channels * samples * rows * 8
     floats = array.array("f", image.pixels)
     power = [0.0] * (nx * ny)
     for c in range(image.channels if image.scan != 0 else 0):
