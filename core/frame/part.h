@@ -213,6 +213,8 @@ void bs_frame_say_left(struct bs_recon_image *image);
  * averages.
  */
 int bs_frame_rest(struct bs_recon *r, uint32_t slot);
+/* Clears what is kept for the step of a frame, or of the group of a window that the row is of. */
+void bs_frame_clear(struct bs_recon *r, uint32_t slot, uint32_t row);
 
 /*
  * In make.c. make makes the image of a frame that is over and has left its place; it returns 1.

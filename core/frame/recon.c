@@ -67,8 +67,7 @@ static float *kspace_at(const struct bs_recon *r, uint32_t slot, uint32_t coil, 
 	       (((uint64_t)slot * r->p->coils + coil) * r->rows + row) * r->p->samples * 2;
 }
 
-/* Clears the rows of a frame, or of a window's group, that begins. */
-static void clear_kspace(struct bs_recon *r, uint32_t slot, uint32_t row)
+void bs_frame_clear(struct bs_recon *r, uint32_t slot, uint32_t row)
 {
 	const uint32_t rows = r->groups > 0 ? r->p->frame_step : r->rows;
 
@@ -109,7 +108,7 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 		bs_averages_begin(r->averages, slot);
 	bs_opens_begin(&r->opens, slot, &key);
 	if (r->kspace != NULL)
-		clear_kspace(r, slot, row);
+		bs_frame_clear(r, slot, row);
 	f->summed = f->spare = f->strongest = 0;
 	memset(&f->calibrating, 0, sizeof(f->calibrating));
 	memset(f->again, 0, sizeof(f->again));

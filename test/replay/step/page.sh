@@ -20,7 +20,9 @@ grep -q no.service said.txt && echo "ok without a service the step says so" ||
 check "an image is there, twice" bash -c 'ls walk/inverted.png walk/out/*.png'
 told() { grep -q "step 'invert' armed: p50" walk/log; }
 check "the log has what the step takes" await told
-used() { "$BORESIDE" status -c walk/site.cfg | grep -q 'step invert .*connected, last image: used'; }
+used() {
+	"$BORESIDE" status -c walk/site.cfg | grep -q 'step invert .*connected, last image: used'
+}
 again() {
 	"$BORESIDE" replay -c walk/site.cfg -p first --asap walk/scan.h5
 	used
