@@ -11,14 +11,13 @@
 
 #include "core/memory/stamp.h"
 #include "core/version.h"
-#include "drivers/file/draft.h"
 #include "ipc/wire/bytes.h"
 #include "ipc/wire/envelope.h"
 
 #define MAGIC "BSKEPTIM"
 #define HEAD  64u
 
-static const char *path_of(char path[BS_DRAFT_PATH], const char *dir, uint32_t slot)
+const char *bs_kept_path(char path[BS_DRAFT_PATH], const char *dir, uint32_t slot)
 {
 	(void)snprintf(path, BS_DRAFT_PATH, "%.1000s/%u.kept", dir, slot);
 	return path;
@@ -56,7 +55,7 @@ static int write_one(const char *dir, struct bs_study *s, uint32_t slot, uint64_
 
 	if (number == 0 || number == *filed || data_bytes(kept) > s->bytes[BS_KEPT_IMAGE])
 		return 0;
-	rc = bs_draft_open(&d, path_of(path, dir, slot), why);
+	rc = bs_draft_open(&d, bs_kept_path(path, dir, slot), why);
 	if (rc != 0)
 		return rc;
 	put_head(head, kept, data);
@@ -89,6 +88,34 @@ int bs_kept_write(struct bs_kept_filed *filed, const char *dir, struct bs_study 
 	return first;
 }
 
+static int read_whose(struct bs_kept *kept, unsigned char head[HEAD], int fd, const char *path,
+		      struct bs_fail *why)
+{
+	if (read(fd, head, HEAD) != HEAD || memcmp(head, MAGIC, 8) != 0 ||
+	    strncmp((const char *)head + 8, BS_VERSION, 32) != 0 ||
+	    bs_get_le(head + 40, 8) != sizeof(*kept) ||
+	    read(fd, kept, sizeof(*kept)) != (ssize_t)sizeof(*kept))
+		return bs_fail(why, BS_ERR_FORMAT, "%s: not an image that this version has kept",
+			       path);
+	return 0;
+}
+
+static void end_texts(struct bs_kept *k)
+{
+	k->scan[sizeof(k->scan) - 1] = k->study[sizeof(k->study) - 1] = '\0';
+	k->protocol[sizeof(k->protocol) - 1] = k->patient[sizeof(k->patient) - 1] = '\0';
+	k->lies[sizeof(k->lies) - 1] = '\0';
+}
+
+int bs_kept_whose(struct bs_kept *kept, int fd, const char *path, struct bs_fail *why)
+{
+	unsigned char head[HEAD];
+	const int rc = read_whose(kept, head, fd, path, why);
+
+	end_texts(kept);
+	return rc;
+}
+
 /* Reads a file's image into its slot, whose number stays 0 unless all of it is good. */
 static int read_open(int fd, const char *path, struct bs_study *s, uint32_t slot,
 		     struct bs_fail *why)
@@ -99,11 +126,8 @@ static int read_open(int fd, const char *path, struct bs_study *s, uint32_t slot
 	static struct bs_kept read_kept;
 	uint64_t bytes;
 
-	if (read(fd, head, HEAD) != HEAD || memcmp(head, MAGIC, 8) != 0 ||
-	    strncmp((const char *)head + 8, BS_VERSION, 32) != 0 ||
-	    read(fd, &read_kept, sizeof(read_kept)) != (ssize_t)sizeof(read_kept))
-		return bs_fail(why, BS_ERR_FORMAT, "%s: not an image that this version has kept",
-			       path);
+	if (read_whose(&read_kept, head, fd, path, why) != 0)
+		return why->code;
 	bytes = bs_get_le(head + 48, 8);
 	for (int a = 0; a < 3; a++)
 		if (read_kept.matrix[a] == 0 || read_kept.matrix[a] > 4096)
@@ -116,9 +140,7 @@ static int read_open(int fd, const char *path, struct bs_study *s, uint32_t slot
 	if (memcmp(head, own, HEAD) != 0 || read_kept.slices > BS_FRAMES_MAX)
 		return bs_fail(why, BS_ERR_FORMAT, "%s: it is damaged", path);
 	memcpy(k, &read_kept, sizeof(*k));
-	k->scan[sizeof(k->scan) - 1] = k->study[sizeof(k->study) - 1] = '\0';
-	k->protocol[sizeof(k->protocol) - 1] = k->patient[sizeof(k->patient) - 1] = '\0';
-	k->lies[sizeof(k->lies) - 1] = '\0';
+	end_texts(k);
 	return 0;
 }
 
@@ -128,10 +150,11 @@ int bs_kept_read(struct bs_study *s, const char *dir, uint32_t *count, struct bs
 	int last = 0;
 
 	*count = 0;
+	(void)bs_draft_sweep(dir);
 	for (uint32_t i = 0; i < s->slots[BS_KEPT_IMAGE]; i++) {
 		const struct bs_kept *k = &s->kept[BS_KEPT_IMAGE][i];
-		const int fd =
-			open(path_of(path, dir, i), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		const int fd = open(bs_kept_path(path, dir, i),
+				    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		int rc = 0;
 
 		if (fd >= 0) {
@@ -154,7 +177,7 @@ void bs_kept_prune(const char *dir, int64_t oldest_ns)
 	struct stat st;
 
 	for (uint32_t i = 0; i < BS_STUDY_SCANS_MAX; i++)
-		if (lstat(path_of(path, dir, i), &st) == 0 &&
+		if (lstat(bs_kept_path(path, dir, i), &st) == 0 &&
 		    (int64_t)st.st_mtim.tv_sec * 1000000000 < oldest_ns)
 			(void)unlink(path);
 }

@@ -10,6 +10,7 @@
 #include "board/tool/command/tools.h"
 #include "board/tool/forget/forget.h"
 #include "core/text.h"
+#include "drivers/file/draft.h"
 #include "drivers/log/cursor.h"
 
 struct request {
@@ -89,14 +90,28 @@ static void say_what_is_left(const struct bs_site *site, const char *store)
 		     "the disk, until they are written over\n");
 }
 
+/* Files that were being written when the service was killed: nobody can say whose they are. */
+static void sweep(const struct bs_site *site, char *const *more)
+{
+	(void)bs_draft_sweep(site->log.dir);
+	for (uint32_t i = 0; i < site->sinks; i++)
+		(void)bs_draft_sweep(site->sink[i].dir);
+	for (size_t i = 0; more != NULL && more[i] != NULL; i++)
+		(void)bs_draft_sweep(more[i]);
+}
+
 /* The site's folders, and those that were named. store: the folder of images kept for takers. */
 static int forget_all(struct bs_forget *f, const struct bs_site *site, const char *store,
 		      char *const *more, struct bs_fail *why)
 {
 	int rc = 0;
 
+	if (!f->lists)
+		sweep(site, more);
 	if (site->log.dir[0] != '\0' && !bs_folder_gone(site->log.dir))
 		rc = bs_forget_logs(f, site->log.dir, why);
+	if (rc == 0 && site->log.dir[0] != '\0')
+		rc = bs_forget_kept(f, site->log.dir, why);
 	if (rc == 0)
 		rc = bs_forget_store(f, store, why);
 	for (size_t i = 0; rc == 0 && more != NULL && more[i] != NULL; i++)
@@ -131,10 +146,11 @@ static int forget(const struct request *q, const struct bs_site *site)
 	free(f.scan);
 	if (rc != 0)
 		return fail(&why);
-	(void)printf("%s: %llu log%s, %llu image%s kept for takers, %llu image file%s\n",
+	(void)printf("%s: %llu log%s, %llu image%s kept for takers, %llu image file%s, %llu kept "
+		     "for W\n",
 		     q->lists ? "would remove" : "removed", (unsigned long long)f.logs,
 		     bs_text_s(f.logs), (unsigned long long)f.images, bs_text_s(f.images),
-		     (unsigned long long)f.files, bs_text_s(f.files));
+		     (unsigned long long)f.files, bs_text_s(f.files), (unsigned long long)f.kept);
 	say_what_is_left(site, store);
 	return f.unknown != 0;
 }
@@ -161,9 +177,10 @@ const struct bs_command bs_command_forget = {
 	.name = "forget",
 	.summary = "remove what a site holds of a study or a patient, and say what is left",
 	.options = options,
-	.after = "Removes logs of scans, images kept for takers, image files and spare files. Exit "
-		 "status 1: some files may be the study's and say nothing of it; they are named "
-		 "and stay. No service may run on the site: what it holds of studies in memory "
-		 "(maps, the image that W is made of) goes with it. See board/doc/OPERATE.md.",
+	.after = "Removes logs of scans, images kept for takers or for W, image files and spare "
+		 "files. Exit status 1: some files may be the study's and say nothing of it; they "
+		 "are named and stay. No service may run on the site: what it holds of studies in "
+		 "memory (maps, the image that W is made of) goes with it. See "
+		 "board/doc/OPERATE.md.",
 	.run = run_forget,
 };

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,9 @@
 #include "board/tool/forget/forget.h"
 #include "core/text.h"
 #include "drivers/log/folder.h"
+#include "drivers/log/kept.h"
 #include "drivers/log/reader.h"
+#include "drivers/log/solved.h"
 #include "ipc/wire/meta.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
@@ -53,11 +56,12 @@ bool bs_forget_attributes(const struct bs_forget *f, const char *xml, size_t len
 	return a.found;
 }
 
-int bs_forget_note(struct bs_forget *f, uint32_t uid, uint32_t scan, struct bs_fail *why)
+int bs_forget_note(struct bs_forget *f, const struct bs_forgotten *scan, struct bs_fail *why)
 {
 	struct bs_forgotten *more;
 
-	if (f->scans > 0 && f->scan[f->scans - 1].uid == uid && f->scan[f->scans - 1].scan == scan)
+	if (f->scans > 0 && f->scan[f->scans - 1].uid == scan->uid &&
+	    f->scan[f->scans - 1].scan == scan->scan)
 		return 0;
 	if (f->scans == f->room) {
 		f->room = f->room != 0 ? 2 * f->room : 64;
@@ -66,7 +70,7 @@ int bs_forget_note(struct bs_forget *f, uint32_t uid, uint32_t scan, struct bs_f
 			return bs_fail(why, BS_ERR_NOMEM, "a list of %zu scans", f->room);
 		f->scan = more;
 	}
-	f->scan[f->scans++] = (struct bs_forgotten){ uid, scan };
+	f->scan[f->scans++] = *scan;
 	return 0;
 }
 
@@ -78,8 +82,8 @@ int bs_forget_remove(struct bs_forget *f, const char *path, struct bs_fail *why)
 	return 0;
 }
 
-/* Whose log it is. 1: the id's; 0: another's; negative: that cannot be read. *uid: of a readout. */
-static int look_into(const struct bs_forget *f, const char *path, uint32_t *uid, uint32_t *scan)
+/* Whose log it is. 1: the id's; 0: another's; negative: that cannot be read. */
+static int look_into(const struct bs_forget *f, const char *path, struct bs_forgotten *scan)
 {
 	static struct bs_scan_info info;
 	char protocol[BS_WIRE_OPEN_NAME];
@@ -95,8 +99,7 @@ static int look_into(const struct bs_forget *f, const char *path, uint32_t *uid,
 
 	if (rc != 0)
 		return rc;
-	*uid = 0;
-	*scan = bs_log_begins(r)->scan;
+	*scan = (struct bs_forgotten){ .scan = bs_log_begins(r)->scan };
 	rc = bs_log_next(r, &m, NULL) == 1 ? 0 : BS_ERR_FORMAT;
 	if (rc == 0)
 		rc = bs_wire_decode(&w, m.bytes, m.len, &payload, NULL);
@@ -104,14 +107,16 @@ static int look_into(const struct bs_forget *f, const char *path, uint32_t *uid,
 		rc = bs_wire_get_open(protocol, &xml, &len, payload, (size_t)w.payload_len, NULL);
 	if (rc == 0)
 		rc = bs_mrdxml_read(&info, xml, len, NULL);
-	if (rc == 0)
+	if (rc == 0) {
+		memcpy(scan->study, info.study, sizeof(scan->study));
 		rc = bs_forget_pairs(f, info.about);
+	}
 	while (rc == 1 && bs_log_next(r, &m, NULL) == 1)
 		if (bs_wire_decode(&w, m.bytes, m.len, &payload, NULL) == 0 &&
 		    w.kind == BS_WIRE_ACQ &&
 		    bs_mrd_parse_acq(&head, &traj, &len, payload, (size_t)w.payload_len, NULL) ==
 			    0) {
-			*uid = head.measurement_uid;
+			scan->uid = head.measurement_uid;
 			break;
 		}
 	bs_log_close(r);
@@ -146,19 +151,60 @@ static int remove_log(struct bs_forget *f, const char *path, struct bs_fail *why
 	return rc;
 }
 
+/* Removes the file beside a log that has what became of its frames. */
+static void remove_solved(const char *dir, const char *log)
+{
+	const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	bs_solved_remove(fd, log);
+	(void)close(fd);
+}
+
+static bool is_of(const struct bs_forget *f, const struct bs_kept *k)
+{
+	if (strcmp(k->study, f->id) == 0 || strncmp(k->patient, f->id, sizeof(k->patient) - 1) == 0)
+		return true;
+	for (size_t i = 0; i < f->scans; i++)
+		if (f->scan[i].study[0] != '\0' && strcmp(f->scan[i].study, k->study) == 0)
+			return true;
+	return false;
+}
+
+int bs_forget_kept(struct bs_forget *f, const char *dir, struct bs_fail *why)
+{
+	static struct bs_kept kept;
+	char path[BS_DRAFT_PATH];
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < BS_STUDY_SCANS_MAX; i++) {
+		const int fd = open(bs_kept_path(path, dir, i), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+		if (fd < 0)
+			continue;
+		/* what cannot be read is of another version: the service will not read it either */
+		if (bs_kept_whose(&kept, fd, path, NULL) != 0 || is_of(f, &kept)) {
+			rc = bs_forget_remove(f, path, why);
+			f->kept += rc == 0;
+		}
+		(void)close(fd);
+	}
+	return rc;
+}
+
 int bs_forget_logs(struct bs_forget *f, const char *dir, struct bs_fail *why)
 {
 	struct bs_log_entry *list;
 	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
 	size_t n;
-	uint32_t uid = 0;
-	uint32_t scan = 0;
+	struct bs_forgotten scan;
 	const uint64_t before = f->logs;
 	int rc = bs_log_folder_list(dir, &list, &n, why);
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", dir, list[i].name);
-		const int its = look_into(f, path, &uid, &scan);
+		const int its = look_into(f, path, &scan);
 
 		if (its < 0) {
 			(void)printf("left %s: it cannot be read whose it is\n", path);
@@ -166,9 +212,11 @@ int bs_forget_logs(struct bs_forget *f, const char *dir, struct bs_fail *why)
 		}
 		if (its != 1)
 			continue;
-		rc = bs_forget_note(f, uid, scan, why);
+		rc = bs_forget_note(f, &scan, why);
 		if (rc == 0)
 			rc = remove_log(f, path, why);
+		if (rc == 0 && !f->lists)
+			remove_solved(dir, list[i].name);
 		f->logs += rc == 0;
 	}
 	free(list);

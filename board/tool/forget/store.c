@@ -65,7 +65,10 @@ static int is_its(struct walk *s, const struct bs_log_message *m, struct bs_wire
 	    bs_mrd_parse_image(&h, &at, &pixels, payload, (size_t)its.payload_len, NULL) != 0 ||
 	    !bs_forget_attributes(s->f, (const char *)payload + at, pixels - at))
 		return 0;
-	return bs_forget_note(s->f, h.measurement_uid, h.image_series_index % 16384u, why) == 0;
+	return bs_forget_note(s->f,
+			      &(struct bs_forgotten){ .uid = h.measurement_uid,
+						      .scan = h.image_series_index % 16384u },
+			      why) == 0;
 }
 
 /* What stays of a file. */

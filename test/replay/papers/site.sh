@@ -20,7 +20,13 @@ sinks = ( { type = "mrd"; dir = "images"; }, { type = "nifti_4d"; dir = "images"
 protocols = ( { name = "cart"; method = "cartesian"; matrix = [32, 24]; encoded = [64, 24, 1];
 	coils = 2; samples = 64; readouts = 24; $quiet },
 	{ name = "spiral"; method = "ls"; matrix = [16, 16]; coils = 1; samples = 32; readouts = 26;
-	trajectory: { type = "radial2d"; }; $quiet } );
+	trajectory: { type = "radial2d"; }; $quiet },
+	{ name = "constrained"; method = "ls"; matrix = [16, 12]; coils = 1; samples = 32;
+	  readouts = 26; trajectory: { type = "radial2d"; }; fov_mm = [32.0, 24.0, 1.0];
+	  ls: { iterations = 5; w = "study"; w_protocol = "cart"; }; $quiet },
+	{ name = "few"; method = "ls"; matrix = [16, 16]; coils = 1; samples = 32; readouts = 13;
+	  trajectory: { type = "radial2d"; }; solve: { prior = "tv"; lambda = 0.1; };
+	  budget: { image_ms = 0.001; on_miss = "shed"; admission = "trust"; }; $quiet } );
 CFG
 cd "$dir" || exit 1
 mkdir logs images spill cache
@@ -28,6 +34,8 @@ check "a recording of a study" "$BORESIDE" phantom --traj cartesian --matrix 32,
 	--coils 2 --name cart --study $marker --measurement m1 -o rec.h5
 starts
 check "a scan goes through it" "$BORESIDE" replay -c site.cfg -p cart --asap rec.h5
+check "a recording of few spokes" "$BORESIDE" phantom -c site.cfg -p few --study $marker -o few.h5
+check "one whose solve has steps" "$BORESIDE" replay -c site.cfg -p few --asap few.h5
 check "an archive asks" "$BORESIDE" receive -c site.cfg --name pacs -o taken --once
 "$BORESIDE" status -c site.cfg --json >status.json 2>&1
 "$BORESIDE" status -c site.cfg --metrics >metrics.txt 2>&1
@@ -38,6 +46,8 @@ found() {
 		while read -r f; do
 		case $f in
 		logs/*.bslog) kind='logs/*.bslog' ;;
+		logs/*.kept) kind='logs/*.kept' ;;
+		logs/*.steps) kind='logs/*.steps' ;;
 		logs/*.spare) kind='logs/*.spare' ;;
 		spill/images/*.bslog) kind='spill/images/*.bslog' ;;
 		spill/images/*.spare) kind='spill/images/*.spare' ;;

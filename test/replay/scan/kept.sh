@@ -1,7 +1,8 @@
 #!/bin/bash
 # test/replay/scan/kept.sh - the image that W is made of (ls.w study) outlives a kill -9 of the
 # whole service between the two scans: the later image has the same bytes, also where a kill comes
-# in the middle of that scan; a damaged file is said, and its image is not used
+# in the middle of that scan; a damaged file is said, and its image is not used; boreside forget
+# removes it with its study, and what a killed writer left of one
 set -u
 . "$(dirname "$0")/../../support/scratch.bash"
 cat >"$dir/site.cfg" <<CFG
@@ -15,7 +16,10 @@ protocols = (
 	{ name = "sodium"; method = "ls"; matrix = [20, 20, 20]; coils = 1; samples = 40;
 	  readouts = 400; $quiet fov_mm = [40.0, 40.0, 40.0];
 	  trajectory: { type = "radial3d"; }; image: { output = "complex"; };
-	  ls: { iterations = 30; w = "study"; w_protocol = "proton"; }; } );
+	  ls: { iterations = 30; w = "study"; w_protocol = "proton"; }; },
+	{ name = "few"; method = "ls"; matrix = [16, 16]; coils = 1; samples = 32; readouts = 13;
+	  $quiet trajectory: { type = "radial2d"; }; solve: { prior = "tv"; lambda = 0.1; };
+	  budget: { image_ms = 0.001; on_miss = "shed"; admission = "trust"; }; } );
 CFG
 cd "$dir" || exit 1
 mkdir logs
@@ -72,4 +76,29 @@ starts
 check "damage is said" grep -q "an image of an earlier scan is lost: .*kept: it is damaged" log.txt
 replay sodium n1 --asap
 check "and the image is not used" grep -q "no scan of study '1.2.3' has left any" replay.txt
+check "a phantom: another study's" "$BORESIDE" phantom -c site.cfg -p proton --measurement q1 \
+	-o q1.h5 --study 7.8.9
+replay proton q1 --asap
+check "a phantom with a prior" "$BORESIDE" phantom -c site.cfg -p few -o few.h5 --study 1.2.3
+replay few few --asap
+of() { grep -laF "$1" logs/*.kept | wc -l; }
+another() { [ "$(of 7.8.9)" = 1 ]; }
+await another
+ends
+rm -f images/*
+check "one damaged file is there, and the other study's" [ "$(of 1.2.3) $(of 7.8.9)" = "1 1" ]
+check "steps of a solve are there" ls logs/*.steps
+cp logs/0.kept logs/0.kept.part-4194305-0
+"$BORESIDE" forget -c site.cfg --list 1.2.3 >said.txt 2>&1
+check "what would go is said" grep -q "would remove .*/logs/[01]\.kept" said.txt
+check "and is there" [ "$(of 1.2.3)" = 1 ]
+check "the study is forgotten" "$BORESIDE" forget -c site.cfg 1.2.3
+cat out.txt >said.txt
+check "with its kept image" grep -q "image files, 1 kept for W" said.txt
+check "its text is in no file" eval "! grep -rlaF 1.2.3 logs images"
+check "nor is a half-written file of anybody" eval "! ls logs/*.part-* 2>/dev/null"
+check "nor the steps of its solves" eval "! ls logs/*.steps 2>/dev/null"
+check "the other study's is there" [ "$(of 7.8.9)" = 1 ]
+starts
+check "and the service has it" grep -q "1 images of earlier scans are kept" log.txt
 ends

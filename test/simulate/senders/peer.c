@@ -79,7 +79,8 @@ bool peer_may_put(const struct peer *p)
 {
 	if (!p->plain)
 		return peer_streams(p) && p->ours.count < p->ours.window;
-	return peer_streams(p) && p->rules.next_seq <= p->rules.books.durable + p->rules.window;
+	return peer_streams(p) &&
+	       p->rules.next_seq <= p->rules.books.most_durable + p->rules.window;
 }
 
 uint64_t peer_window(const struct peer *p)

@@ -76,7 +76,7 @@ static void test_beside_a_writer(void)
 		uint32_t before;
 		bool same;
 
-		/* asked before the stamp is read: so the record is copied once more after its last round */
+		/* asked before the stamp is read: so it is copied once more after the last round */
 		ended = atomic_load(&over) == ROUNDS;
 		before = bs_stamp_read(&record.stamp);
 		same = copy(record.word, &value);
