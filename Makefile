@@ -280,7 +280,7 @@ $(B)/test/%: $(B)/test/%.o $(ALLOCS) $(TOOL) $(LIB)
 # A step has a header of this project and nothing else.
 $(EXAMPLES:%.c=$(B)/%): $(B)/%: %.c ipc/step.h
 	@mkdir -p $(@D)
-	$(CC) -std=c17 -O2 $(WARN) -I. -o $@ $< -lm
+	$(CC) -std=c17 -O2 $(WARN) -I. -o $@ $< -lm -ldl
 
 # Test programs of several sources: the benches, the papers' experiments, the twin of their ladders.
 cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))

@@ -10,6 +10,7 @@
 static const char *const boards[] = { "host", "workstation", "jetson", NULL };
 static const char *const sink_types[] = { "png",      "cfl",      "mrd",   "nifti",
 					  "nifti_gz", "nifti_4d", "dicom", NULL };
+static const char *const takes[] = { "image", "frame", NULL };
 static const char *const lates[] = { "bypass", "mark", NULL };
 static const char *const whats[] = {
 	"frequency", "phase", "shift", "motion", "gate", "step", NULL
@@ -290,6 +291,9 @@ L("budget_ms", BS_KEY_NUMBER, "ms", NULL, 0.01, 60000, NULL, budget_ms,
 L("on_late", BS_KEY_WORD, "", "\"bypass\"", 0, 0, lates, on_late,
   "an image that leaves without the step, as one of a site that has none; bypass: its attributes "
   "say so; mark: its quality is degraded, too"),
+L("takes", BS_KEY_WORD, "", "\"image\"", 0, 0, takes, takes,
+  "what the step gets: image: the image as it was made; frame: the readouts that it was made of, "
+  "as they came; what it gives back is the image in either case"),
 
 A("on", BS_KEY_TEXT, "", NULL, 0, 0, NULL, on,
   "the protocol whose senders get the answer, where they ask for answers (ipc/WIRE.md)"),

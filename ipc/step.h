@@ -2,37 +2,34 @@
  * ipc/step.h - the contract between the service and a step: a site's own program that gets each
  * image of a protocol before it leaves, and gives back another one, or numbers, or both
  *
- * This header is all; nothing is linked. A step sees pixels, geometry and counters, and no word of
- * the patient. The service never waits for it beyond the time that the site declared: a late image
- * leaves as it would have left without the step.
- *
+ * Nothing is linked. A step sees pixels, geometry and counters, and no word of the patient. The
+ * service never waits for it beyond the time that the site declared: a late image leaves without.
  * A step's life: open -> ready -> { wait -> answer }* -> end
  *   open    connects to the socket that the environment names (BORESIDE_STEP; SOCK_SEQPACKET). It
  *           gets one message: the magic, and a descriptor (SCM_RIGHTS) of the memory to map whole
- *   ready   has loaded what it needs, however long that took, and stores 1 in `ready`
+ *   ready   has loaded what it needs, at its leisure, and stores 1 in `ready`
  *   wait    until asked differs from answered: then an image lies in `in` and at in_at
  *   answer  writes `out` and, where it has pixels, at out_at; then stores asked in answered
- *   end     the socket is closed: the memory is no longer anybody's. A step ends then; who started
- *           it starts it again
+ *   end     the socket is closed: the memory is nobody's. A step ends, and is started again
  *
  * Who owns what. While asked and answered are the same both slots are the service's; while they
  * differ both are the step's. Whoever hands over writes first, then stores its number (release),
  * then wakes the other (futex, not private); the other loads that number (acquire) and then reads.
  * Sizes and offsets never change while the memory lives.
  *
- * What may be late: the answer. by_ns is when the service stops waiting for it. A step answers all
- * the same: the service drops that answer, and gives the next image. While an answer is owed images
- * leave without the step. Who owes one for a second, and twice the declared time, counts as hung:
- * the socket is closed, and what the service has started itself is killed.
+ * What may be late: the answer. by_ns is when the service stops waiting. A step answers all the
+ * same: that answer is dropped, and the next image given. While one is owed images leave without
+ * the step. Who owes one for a second, and twice the declared time, counts as hung: the socket is
+ * closed, and what the service has started itself is killed.
  *
+ * Scan 0 is none: a new step is timed with images of the protocol's size, to keep nothing of.
  * What is not taken: pixels of another size, NaN or infinity among the pixels or the numbers (the
  * image leaves without the step, the step goes on), and a number in answered that was not asked (a
  * stale answer; the socket is closed). What became of each image stands in its attributes.
  *
  * Offsets, for other languages: 0 magic, 8 version, 16 bytes, 24 slot_bytes, 32 in_at, 40 out_at,
- * 64 ready, 128 asked, 192 answered, 256 in, 448 out. Numbers are little-endian.
- * Linux; C11 or C++ by gcc or clang, _GNU_SOURCE defined before the first include.
- * Test: test/unit/drivers/test_step.c
+ * 64 ready, 128 asked, 192 answered, 256 in, 448 out. Numbers are little-endian. C11 or C++ by
+ * gcc or clang, _GNU_SOURCE defined before the first include. Test: test/unit/drivers/test_step.c
  */
 #ifndef BS_IPC_STEP_H
 #define BS_IPC_STEP_H
@@ -54,17 +51,23 @@
 #define BS_STEP_NUMBERS 64u /* most numbers of an answer */
 #define BS_STEP_ALIGNED __attribute__((aligned(64)))
 
-/* An image, written by the service. Pixels lie [channel][z][y][x], x fastest. */
+/*
+ * Written by the service: an image, [channel][z][y][x], x fastest; or (the site's takes = "frame")
+ * its readouts as they came, [coil][1][row][sample], row: of the trajectory, or ky + kz * all ky.
+ */
 struct bs_step_image {
 	uint32_t matrix[3], channels;
 	uint32_t type;  /* of a pixel, MRD's number: 5 float, 7 complex float */
-	uint32_t kind;  /* MRD's image type: 1 magnitude, 2 phase, 3 real, 4 imaginary, 5 complex */
+	uint32_t kind;  /* MRD's image type: 1 magnitude, 2 phase, 5 complex; 0: readouts */
 	uint64_t bytes; /* of all pixels */
 	float fov_mm[3], position_mm[3]; /* whole image; its center, in the patient's system */
 	float read_dir[3], phase_dir[3], slice_dir[3];
-	uint32_t scan, image; /* number of the scan; of the image in it, from 1 */
+	uint32_t scan, image; /* number of the scan, 0: none; of the image in it, from 1 */
 	uint32_t slice, contrast, phase, repetition, set, average;
 	int64_t by_ns; /* CLOCK_MONOTONIC: when the answer must be there; INT64_MAX: at any time */
+	/* of the image that leaves, and so of an answer's pixels; as above, but for readouts */
+	uint32_t image_matrix[3], image_channels, image_type, unused;
+	uint64_t image_bytes;
 };
 
 enum bs_step_what {
@@ -76,7 +79,7 @@ enum bs_step_what {
 struct bs_step_answer {
 	uint32_t what;    /* enum bs_step_what */
 	uint32_t numbers; /* how many of number are set, 0 to 64; they go into the attributes */
-	uint64_t bytes;   /* of the pixels at out_at: those of the image; 0 without pixels */
+	uint64_t bytes;   /* of the pixels at out_at: in.image_bytes; 0 without pixels */
 	double number[BS_STEP_NUMBERS];
 };
 

@@ -313,7 +313,7 @@ void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_s
 	print_pool(to, prefix, "image slots", pools->image_slots, pools->image_bytes);
 	if (site->steps > 0)
 		print_pool(to, prefix, "images with their steps",
-			   pools->step_slots + 2 * (uint64_t)site->steps, pools->image_bytes);
+			   pools->step_slots + 2 * (uint64_t)site->steps, pools->step_bytes);
 	if (pools->study_bytes > 0)
 		print_pool(to, prefix, "kept for the study", 1, pools->study_bytes);
 	if (pools->log_bytes > 0)

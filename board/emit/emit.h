@@ -32,6 +32,7 @@
 #define BS_EMIT_MOST  8u /* blame at which an image is given up */
 
 struct bs_door;
+struct bs_trial_images;
 struct bs_offer;
 struct bs_taker;
 
@@ -44,6 +45,7 @@ struct emit {
 		void *self;
 	} sink[BS_SINKS_MAX];
 	struct bs_door *door;           /* of the site's steps, in its order; NULL: none */
+	struct bs_trial_images *trial;  /* one for each door (steps.c) */
 	struct bs_images *images;       /* store's taker; NULL: there is no store */
 	struct bs_store *_Atomic store; /* store of images, set once; NULL: not open yet */
 	/* takers; NULL: no such taker, and always for the viewers */

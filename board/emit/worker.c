@@ -269,7 +269,8 @@ static void work(struct emit *e)
 		(void)bs_worker_renew(env); /* no image waits, so no protocol is in use */
 		if (bs_endpoint_is_open(&e->archive))
 			(void)bs_emit_has_archive(e);
-		rest(e);
+		if (e->door == NULL || scan_runs(e) || !bs_emit_steps_try(e))
+			rest(e);
 	}
 }
 

@@ -281,6 +281,7 @@ static int make_images(struct recon_worker *w, int64_t told_ns, int64_t ready_ns
 			scan_fault(w, &why);
 			continue;
 		}
+		bs_shm_keep_kspace(shm, slot, w->current->protocol);
 		describe(w, m, told_ns);
 		if (!m->image.preview)
 			add_times(w, m);

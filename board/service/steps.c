@@ -11,7 +11,8 @@
 #include "core/thread/clock.h"
 #include "drivers/step/start.h"
 
-#define LAST_NS INT64_C(1000000000) /* time for a step to end by itself */
+#define LAST_NS  INT64_C(1000000000) /* time for a step to end by itself */
+#define READY_NS INT64_C(5000000000) /* time to get ready before the log says a word */
 
 static const struct bs_step_spec *spec(const struct supervisor *v, uint32_t i)
 {
@@ -25,7 +26,7 @@ static void start_step(struct supervisor *v, uint32_t i, int64_t now)
 	struct bs_fail why;
 
 	b->start_ns = now;
-	b->was_ready = false;
+	b->was_ready = b->told = false;
 	b->generation = atomic_load(&r->cut);
 	if (bs_step_start(&b->pid, spec(v, i), NULL, &why) != 0) {
 		bs_herald_say(&v->shm, BS_LOG_ERROR, "%s", why.text);
@@ -55,16 +56,35 @@ static bool reap(struct supervisor *v, uint32_t i, int64_t now)
 	return true;
 }
 
+/* Says once that a step is not ready, whoever is to start it. No image waits for it. */
+static void watch_ready(struct supervisor *v, uint32_t i, int64_t now)
+{
+	struct bridge *b = &v->step[i];
+	const struct bs_step_record *r = &v->shm.s->step[i];
+
+	if (b->start_ns == 0)
+		b->start_ns = now;
+	b->was_ready = b->was_ready || atomic_load(&r->ready) != 0;
+	if (b->was_ready || b->told || v->ending || now - b->start_ns < READY_NS)
+		return;
+	b->told = true;
+	bs_herald_say(&v->shm, BS_LOG_WARN,
+		      "step '%s' is not ready after %d s (%s): images leave without it",
+		      spec(v, i)->name, (int)(READY_NS / 1000000000),
+		      atomic_load(&r->there) != 0 ? "loading" : "not connected");
+}
+
 void bs_steps_advance(struct supervisor *v, int64_t now)
 {
 	for (uint32_t i = 0; i < v->shm.s->site.steps; i++) {
 		const struct bs_step_record *r = &v->shm.s->step[i];
 		struct bridge *b = &v->step[i];
 
+		if (spec(v, i)->command[0] == '\0' || b->pid != 0)
+			watch_ready(v, i, now);
 		if (spec(v, i)->command[0] == '\0')
 			continue;
 		if (!reap(v, i, now)) {
-			b->was_ready = b->was_ready || atomic_load(&r->ready) != 0;
 			if (b->generation != atomic_load(&r->cut))
 				(void)kill(b->pid, SIGKILL); /* it hangs, or answers at random */
 			continue;

@@ -33,7 +33,7 @@ struct child {
 struct bridge {
 	pid_t pid;           /* process of the bridge; 0: not running */
 	int report;          /* pipe on which the bridge reports its clients; 0: none */
-	bool told;           /* the bridge was told to end */
+	bool told;           /* the bridge was told to end; a step: the log says that it is late */
 	bool was_ready;      /* a step: it said that it was ready */
 	uint64_t generation; /* generation of the site that the bridge has read */
 	int64_t start_ns, start_at_ns;

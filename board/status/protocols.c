@@ -4,18 +4,20 @@
 
 /* What arming measured; worst_ns includes the margin. */
 struct estimate {
-	int64_t worst_ns, least_ns, cost_ns[BS_COSTS];
+	int64_t worst_ns, least_ns, cost_ns[BS_COSTS], step_ns;
 };
 
 static bool open_estimate(struct bs_item *x)
 {
 	const struct bs_admission *a = &x->m->s->admission[x->at[0]];
+	const uint32_t step = x->m->s->site.protocol[x->at[0]].step.at;
 	struct estimate *v = FILL(estimate, x);
 
 	v->worst_ns = bs_admission_worst(a, false);
 	v->least_ns = bs_admission_worst(a, true);
 	for (int c = 0; c < BS_COSTS; c++)
 		v->cost_ns[c] = bs_admission_cost(a, (enum bs_cost)c);
+	v->step_ns = step > 0 ? atomic_load(&x->m->s->step[step - 1].trial_worst_ns) : 0;
 	return a->measured;
 }
 
@@ -32,6 +34,8 @@ static const struct bs_row estimate_rows[] = {
 	{ "finish_ms", "The image is made.", COST(BS_COST_FINISH) },
 	{ "hand_ms", "The image's attributes and checksum.", COST(BS_COST_HAND) },
 	{ "calibration_ms", "Of images that calibrate, beside these.", COST(BS_COST_CALIBRATION) },
+	{ "step_ms", "Its step, by trial images; `image_ms` lacks it. 0: none was timed.",
+	  VIEW(estimate, step_ns), .unit = BS_MS },
 	{ "readout_us", "A readout's median, for which the stream must leave time.",
 	  EACH(admission, readout_ns), .unit = BS_US },
 	{ "frame_ms", "The same of a frame.", EACH(admission, frame_ns), .unit = BS_MS },

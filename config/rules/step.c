@@ -15,7 +15,7 @@ void bs_rules_share_steps(const struct bs_site *site, struct bs_protocol *p)
 
 		if (strcmp(step->on, p->name) != 0)
 			continue;
-		p->step = (struct bs_step_of){ i + 1, step->on_late, step->budget_ms };
+		p->step = (struct bs_step_of){ i + 1, step->on_late, step->budget_ms, step->takes };
 	}
 }
 
@@ -55,6 +55,8 @@ static void rule_on(const struct bs_reading *r, const struct bs_scope *s,
 		fault(r, s, "on", "the site has no protocol '%s'", step->on);
 	else if (p->plan.passes)
 		fault(r, s, "on", "protocol '%s' makes no images: they pass as they came", p->name);
+	else if (step->takes == BS_STEP_TAKES_FRAME && p->volume)
+		fault(r, s, "takes", "an image of '%s' is joined of several frames", p->name);
 	else if (sound(s, "budget_ms", NULL) && p->image_ms > 0.0 && step->budget_ms > p->image_ms)
 		fault(r, s, "budget_ms", "%g is more than budget.image_ms of '%s', %g",
 		      step->budget_ms, p->name, p->image_ms);

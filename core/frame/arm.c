@@ -155,6 +155,9 @@ int bs_recon_need(const struct bs_protocol *p, const struct bs_engine *engine, s
 	if (rc == 0)
 		rc = bs_averages_need(p, bs_protocol_rows(p), need);
 	bs_volumes_need(p, need);
+	if (bs_protocol_kspace_bytes(p) > 0)
+		bs_need_add(need, "readouts for the step", bs_protocol_frames(p),
+			    bs_protocol_kspace_bytes(p));
 	return rc != 0 ? rc : needs(p, engine, &host, why);
 }
 
@@ -252,6 +255,12 @@ int bs_recon_arm(struct bs_recon **out, const struct bs_protocol *p, const struc
 		rc = bs_averages_arm(&r->averages, p, r->rows, env->arena, why);
 	if (rc == 0)
 		rc = bs_volumes_arm(&r->volumes, p, env->arena, why);
+	if (rc == 0 && bs_protocol_kspace_bytes(p) > 0) {
+		r->kspace = bs_arena_take(
+			env->arena, (size_t)(bs_protocol_kspace_bytes(p) * r->frames), BS_ALIGN);
+		if (r->kspace == NULL)
+			goto nomem;
+	}
 	r->pop = r->volumes.places > 0 ? bs_volume_pop : NULL;
 	if (rc == 0)
 		rc = sit(&r->seat[0], engine, p, tables, env, why);

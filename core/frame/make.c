@@ -97,6 +97,12 @@ int bs_frame_make(struct bs_recon *r, uint32_t slot, struct bs_recon_image *imag
 	deadline_ns = bound(r, f, &r->aim, deadline_ns, &image->report);
 	image->number = preview ? ++r->previews : ++r->images;
 	image->preview = preview;
+	for (uint32_t g = 0; r->kspace != NULL && g < r->groups; g++)
+		if (f->w.held[g] == 0) /* a pass before is in it: the group was lost */
+			bs_frame_clear(r, slot, g * r->p->frame_step);
+	image->kspace = r->kspace == NULL
+				? NULL
+				: r->kspace + bs_protocol_kspace_bytes(r->p) / sizeof(float) * slot;
 	bs_frame_describe(r, slot, image);
 	if (preview)
 		rc = r->preview.engine->peek(r->preview.self, slot, image->pixels);

@@ -12,6 +12,7 @@
 #include "core/frame/lines.h"
 #include "core/frame/open.h"
 #include "core/frame/recon.h"
+#include "core/frame/step.h"
 #include "core/volume/volume.h"
 
 struct seat;
@@ -70,6 +71,8 @@ struct bs_recon {
 	struct bs_opens opens;
 	struct frame *frame; /* [frames] indexed as opens.at */
 	uint32_t frames, rows;
+	/* [frames][coil][row][sample] complex: readouts for the protocol's step; or NULL */
+	float *kspace;
 	uint32_t groups;          /* groups of a window; 0: there is no window */
 	struct bs_scan_info info; /* header of the scan */
 	struct bs_lines lines;    /* lines of the scan, on the grid */
@@ -210,6 +213,8 @@ void bs_frame_say_left(struct bs_recon_image *image);
  * averages.
  */
 int bs_frame_rest(struct bs_recon *r, uint32_t slot);
+/* Clears what is kept for the step of a frame, or of the group of a window that the row is of. */
+void bs_frame_clear(struct bs_recon *r, uint32_t slot, uint32_t row);
 
 /*
  * In make.c. make makes the image of a frame that is over and has left its place; it returns 1.

@@ -60,6 +60,35 @@ static bool begins_gridded(const struct bs_recon *r, const struct frame *f)
 	return word != 0 ? (word & BS_SOLVED_GRIDDED) != 0 : r->aim.gridding;
 }
 
+/* The readouts of a frame that the step takes, from this row on. */
+static float *kspace_at(const struct bs_recon *r, uint32_t slot, uint32_t coil, uint32_t row)
+{
+	return r->kspace +
+	       (((uint64_t)slot * r->p->coils + coil) * r->rows + row) * r->p->samples * 2;
+}
+
+void bs_frame_clear(struct bs_recon *r, uint32_t slot, uint32_t row)
+{
+	const uint32_t rows = r->groups > 0 ? r->p->frame_step : r->rows;
+
+	for (uint32_t c = 0; c < r->p->coils; c++)
+		memset(kspace_at(r, slot, c, row / rows * rows), 0,
+		       (size_t)rows * r->p->samples * 2 * sizeof(float));
+}
+
+/* Keeps a row for the step, as it came. */
+static void keep_row(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_mrd_acq *head,
+		     const float *from)
+{
+	const uint32_t left = (uint32_t)head->discard_pre + head->discard_post;
+	const uint32_t have = head->number_of_samples > left ? head->number_of_samples - left : 0;
+	const uint32_t n = have < r->p->samples ? have : r->p->samples;
+
+	for (uint32_t c = 0; c < r->p->coils && c < head->active_channels; c++)
+		memcpy(kspace_at(r, slot, c, row), from + 2 * (size_t)head->number_of_samples * c,
+		       2 * (size_t)n * sizeof(float));
+}
+
 static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_acq *head,
 		       uint32_t row)
 {
@@ -78,6 +107,8 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	if (r->averages != NULL)
 		bs_averages_begin(r->averages, slot);
 	bs_opens_begin(&r->opens, slot, &key);
+	if (r->kspace != NULL)
+		bs_frame_clear(r, slot, row);
 	f->summed = f->spare = f->strongest = 0;
 	memset(&f->calibrating, 0, sizeof(f->calibrating));
 	memset(f->again, 0, sizeof(f->again));
@@ -99,6 +130,8 @@ static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_
 
 	if (rc == 0 && bs_recon_previews_beside(r))
 		rc = r->preview.engine->add(r->preview.self, slot, row, k, from, stride);
+	if (rc == 0 && r->kspace != NULL)
+		keep_row(r, slot, row, head, from);
 	return rc;
 }
 

@@ -131,6 +131,8 @@ struct bs_joined {
 struct bs_recon_image {
 	struct bs_mrd_image head;
 	float *pixels; /* where pop writes: memory of the caller, bs_protocol_leaving_bytes */
+	/* readouts of the frame (bs_protocol_kspace_bytes), until the next readout; or NULL */
+	const float *kspace;
 	struct bs_report report;
 	uint64_t number; /* number in the scan, from 1; image_index is its lower 16 bits */
 	/* the frame, or the first and the last one of a volume, in the order of their begin */

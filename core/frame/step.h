@@ -47,6 +47,14 @@ static inline bool bs_step_bypassed(uint32_t verdict)
 #define BS_STEP_NUMBERS_MAX 64u        /* BS_STEP_NUMBERS of ipc/step.h */
 #define BS_STEP_LEFT_OUT    UINT32_MAX /* in numbers: the attributes had no room for them */
 
+/* Bytes of a frame's readouts [coil][row][sample], where the protocol's step takes them; else 0. */
+static inline uint64_t bs_protocol_kspace_bytes(const struct bs_protocol *p)
+{
+	return p->step.takes == BS_STEP_TAKES_FRAME
+		       ? (uint64_t)p->coils * bs_protocol_rows(p) * p->samples * 8u
+		       : 0;
+}
+
 struct bs_step_result {
 	char name[BS_NAME_MAX]; /* of the step */
 	uint32_t verdict;       /* enum bs_step_verdict */

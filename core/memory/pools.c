@@ -1,6 +1,7 @@
 /* core/memory/pools.c - see pools.h */
 #include "core/memory/pools.h"
 
+#include "core/frame/step.h"
 #include "core/study/study.h"
 
 uint64_t bs_pools_acq_message(const struct bs_protocol *p)
@@ -43,8 +44,28 @@ int bs_pools_hold(const struct bs_pools *pools, const struct bs_site *site, stru
 				       "service's start has %llu",
 				       site->protocol[i].name, (unsigned long long)image,
 				       (unsigned long long)pools->image_bytes);
+		if (bs_protocol_kspace_bytes(&site->protocol[i]) >
+			    pools->step_bytes - pools->image_bytes &&
+		    site->steps > 0)
+			return bs_fail(why, BS_ERR_NOMEM,
+				       "protocol '%s': coils, readouts, samples: its step takes "
+				       "more of a frame than was laid out at the service's start",
+				       site->protocol[i].name);
 	}
 	return 0;
+}
+
+/* The bytes of a slot for images of their steps: of an image, and of readouts. */
+static uint64_t step_bytes(const struct bs_pools *pools, const struct bs_site *site)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < site->protocols; i++) {
+		const uint64_t bytes = bs_protocol_kspace_bytes(&site->protocol[i]);
+
+		most = bytes > most ? bytes : most;
+	}
+	return pools->image_bytes + bs_slot(most);
 }
 
 /* The number of slots that takers may hold while the reconstruction has node.image_slots. */
@@ -85,8 +106,9 @@ int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_
 	bs_need_add(&need, "acquisition slots", pools->acq_slots, pools->acq_bytes);
 	bs_need_add(&need, "image slots", pools->image_slots, pools->image_bytes);
 	pools->step_slots = site->steps > 0 ? pools->image_slots : 0;
+	pools->step_bytes = site->steps > 0 ? step_bytes(pools, site) : 0;
 	bs_need_add(&need, "images with their steps", pools->step_slots + 2 * (uint64_t)site->steps,
-		    pools->image_bytes);
+		    pools->step_bytes);
 	pools->answer_slots = site->answers > 0 ? BS_ANSWERS_MAX : 0;
 	bs_need_add(&need, "readouts that answers compare with", pools->answer_slots,
 		    pools->acq_bytes);

@@ -40,11 +40,15 @@ struct bs_pools {
 	 * in a connection.
 	 */
 	uint64_t image_slots, image_bytes;
-	uint64_t study_bytes;  /* bytes of the store of core/study/study.h */
-	uint64_t log_bytes;    /* bytes for messages on their way to the scan's log */
-	uint64_t step_slots;   /* slots of image_bytes for images as steps gave them back */
+	uint64_t study_bytes; /* bytes of the store of core/study/study.h */
+	uint64_t log_bytes;   /* bytes for messages on their way to the scan's log */
+	/*
+	 * slots for images as steps gave them back, image_bytes, and behind them the readouts for
+	 * steps that take those
+	 */
+	uint64_t step_slots, step_bytes;
 	uint64_t answer_slots; /* slots of acq_bytes for the readouts that answers compare with */
-	uint64_t total_bytes;  /* bytes of all pools together */
+	uint64_t total_bytes; /* bytes of all pools together */
 };
 
 /* Returns BS_ERR_NOMEM when the sum does not fit 64 bits or this machine's size_t. */

@@ -90,6 +90,9 @@ enum bs_log_level bs_event_words(const struct bs_event *e, char *out, size_t cap
 	case BS_EVENT_LIMIT:
 		(void)snprintf(out, cap, "%s", e->text);
 		return BS_LOG_WARN;
+	case BS_EVENT_TOLD:
+		(void)snprintf(out, cap, "%s", e->text);
+		return BS_LOG_INFO;
 	case BS_EVENT_NOTE:
 		(void)snprintf(out, cap, "scan %llu: %s", a, e->text);
 		return BS_LOG_WARN;

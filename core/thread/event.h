@@ -37,6 +37,7 @@ enum bs_event_number {
 	BS_EVENT_FAULT, /* something in the service failed, with code and text */
 	/* the machine refuses something, which text names; the service goes on without it */
 	BS_EVENT_LIMIT,
+	BS_EVENT_TOLD, /* all is well; text says what */
 	/* the images lack something from the start, which text names; arg[0]: scan */
 	BS_EVENT_NOTE,
 	/* the ladder moved. arg: scan, enum bs_rung before, after; text: protocol */

@@ -19,6 +19,7 @@ _Static_assert(offsetof(struct bs_step_memory, ready) == 64 &&
 		       offsetof(struct bs_step_memory, answered) == 192 &&
 		       offsetof(struct bs_step_memory, in) == 256 &&
 		       offsetof(struct bs_step_memory, out) == 448 &&
+		       offsetof(struct bs_step_image, image_bytes) == 160 &&
 		       sizeof(struct bs_step_memory) == 1024,
 	       "the offsets that the contract names");
 _Static_assert(BS_STEP_NUMBERS == BS_STEP_NUMBERS_MAX, "room for all numbers");
@@ -154,6 +155,7 @@ static void let_in(struct bs_door *d)
 	fd = make_memory(d);
 	if (fd < 0 || !send_memory(d->peer, fd))
 		part(d, d->away);
+	d->came++;
 	if (fd >= 0)
 		(void)close(fd);
 }
@@ -201,6 +203,24 @@ bool bs_door_ready(const struct bs_door *d)
 
 /* ---- an image ---- */
 
+static uint64_t given_bytes(const struct bs_door_job *job)
+{
+	return job->kspace == NULL ? job->bytes
+				   : (uint64_t)job->coils * job->rows * job->samples * 8u;
+}
+
+/* Says what the pixels are, that they are readouts. */
+static void describe_frame(struct bs_step_image *in, const struct bs_door_job *job)
+{
+	in->matrix[0] = job->samples;
+	in->matrix[1] = job->rows;
+	in->matrix[2] = 1;
+	in->channels = job->coils;
+	in->type = BS_MRD_CXFLOAT;
+	in->kind = 0;
+	in->bytes = given_bytes(job);
+}
+
 static void put_image(struct bs_door *d, const struct bs_door_job *job)
 {
 	const struct bs_mrd_image *h = job->head;
@@ -217,17 +237,22 @@ static void put_image(struct bs_door *d, const struct bs_door_job *job)
 				    .repetition = h->repetition,
 				    .set = h->set,
 				    .average = h->average,
-				    .by_ns = job->by_ns };
+				    .by_ns = job->by_ns,
+				    .image_channels = h->channels,
+				    .image_type = h->data_type,
+				    .image_bytes = job->bytes };
 
 	for (int i = 0; i < 3; i++)
-		in.matrix[i] = h->matrix_size[i];
+		in.matrix[i] = in.image_matrix[i] = h->matrix_size[i];
 	memcpy(in.fov_mm, h->field_of_view, sizeof(in.fov_mm));
 	memcpy(in.position_mm, h->position, sizeof(in.position_mm));
 	memcpy(in.read_dir, h->read_dir, sizeof(in.read_dir));
 	memcpy(in.phase_dir, h->phase_dir, sizeof(in.phase_dir));
 	memcpy(in.slice_dir, h->slice_dir, sizeof(in.slice_dir));
+	if (job->kspace != NULL)
+		describe_frame(&in, job);
 	m->in = in;
-	memcpy((char *)m + 4096, job->pixels, (size_t)job->bytes);
+	memcpy((char *)m + 4096, job->kspace != NULL ? job->kspace : job->pixels, (size_t)in.bytes);
 }
 
 /* Waits until the answer is there, the step is gone, or it is too late. True: it is there. */
@@ -323,7 +348,7 @@ void bs_door_run(struct bs_door *d, const struct bs_door_job *job, void *out,
 		r->verdict = d->away;
 	else if (!bs_door_ready(d))
 		r->verdict = BS_STEP_LOADING;
-	else if (job->bytes > d->slot_bytes)
+	else if (job->bytes > d->slot_bytes || given_bytes(job) > d->slot_bytes)
 		r->verdict = BS_STEP_SIZE;
 	else if (d->owed_ns != 0 || begun_ns >= job->by_ns)
 		r->verdict = BS_STEP_BUSY;

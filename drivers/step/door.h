@@ -28,6 +28,7 @@ struct bs_door {
 	int64_t owed_ns; /* when that was; 0: its answer was taken */
 	int64_t hung_ns; /* an answer owed for longer than this ends the connection */
 	uint32_t away;   /* enum bs_step_verdict of images while there is no peer */
+	uint64_t came;   /* connections that were made */
 	uint64_t lost;   /* connections that ended */
 	uint64_t cut;    /* of these, those that this side ended: the step hung, or was stale */
 	uint64_t told_lost, told_cut; /* the caller's: of these counts, what it has said */
@@ -46,12 +47,25 @@ struct bs_door_job {
 	const struct bs_mrd_image *head;
 	const void *pixels;
 	uint64_t bytes; /* of the pixels */
+	/* readouts that are given in their place, [coils][rows][samples] complex; NULL: none */
+	const float *kspace;
+	uint32_t coils, rows, samples;
 	uint32_t scan, image;
 	int64_t by_ns;   /* when the image leaves without the step; INT64_MAX: never */
 	int64_t spin_ns; /* time of polling for the answer before this thread sleeps */
 	void (*beat)(void *arg);
 	void *arg;
 };
+/* Gives the step the readouts of a frame in place of the image, where the protocol says so. */
+static inline void bs_door_give_frame(struct bs_door_job *job, const struct bs_protocol *p,
+				      const float *kspace)
+{
+	job->kspace = p->step.takes == BS_STEP_TAKES_FRAME ? kspace : NULL;
+	job->coils = p->coils;
+	job->rows = bs_protocol_rows(p);
+	job->samples = p->samples;
+}
+
 /*
  * Has the step make an image. out: the step's pixels, valid where the verdict is used. Sets all of
  * r but its name.

@@ -87,7 +87,7 @@ static int lay_out(struct bs_layout *l, const struct bs_pools *pools, struct bs_
 	l->acq = place(&end, pools->acq_slots, pools->acq_bytes, &overflow);
 	l->image = place(&end, pools->image_slots, pools->image_bytes, &overflow);
 	if (pools->step_slots > 0)
-		l->stepped = place(&end, pools->step_slots, pools->image_bytes, &overflow);
+		l->stepped = place(&end, pools->step_slots, pools->step_bytes, &overflow);
 	if (pools->answer_slots > 0)
 		l->answers = place(&end, pools->answer_slots, pools->acq_bytes, &overflow);
 	l->total_bytes = (end + 4095) & ~(uint64_t)4095;

@@ -14,6 +14,8 @@
 #ifndef BS_IPC_SHM_SHM_H
 #define BS_IPC_SHM_SHM_H
 
+#include <string.h>
+
 #include "core/study/study.h"
 #include "core/latency/admission.h"
 #include "core/latency/hist.h"
@@ -180,12 +182,29 @@ static inline unsigned char *bs_shm_image(const struct bs_shm *m, uint32_t slot)
 {
 	return (unsigned char *)m->s + m->s->at.image + slot * m->s->pools.image_bytes;
 }
+/* An image as its step gave it back, and the readouts that the step took; the site has steps. */
+static inline unsigned char *bs_shm_stepped(const struct bs_shm *m, uint32_t slot)
+{
+	return (unsigned char *)m->s + m->s->at.stepped + slot * m->s->pools.step_bytes;
+}
+static inline float *bs_shm_kspace(const struct bs_shm *m, uint32_t slot)
+{
+	return (float *)(bs_shm_stepped(m, slot) + m->s->pools.image_bytes);
+}
+/* Keeps the readouts of the image in the slot, where its protocol's step takes them. */
+static inline void bs_shm_keep_kspace(const struct bs_shm *m, uint32_t slot,
+				      const struct bs_protocol *p)
+{
+	const float *kspace = m->image_meta[slot].image.kspace;
+
+	if (kspace != NULL)
+		memcpy(bs_shm_kspace(m, slot), kspace, (size_t)bs_protocol_kspace_bytes(p));
+}
 /* The bytes of an image as it leaves: as it was made, or as its step gave it back. */
 static inline unsigned char *bs_shm_leaving(const struct bs_shm *m, uint32_t slot)
 {
-	return m->image_meta[slot].step.verdict == BS_STEP_USED
-		       ? (unsigned char *)m->s + m->s->at.stepped + slot * m->s->pools.image_bytes
-		       : bs_shm_image(m, slot);
+	return m->image_meta[slot].step.verdict == BS_STEP_USED ? bs_shm_stepped(m, slot)
+								: bs_shm_image(m, slot);
 }
 static inline struct bs_hist *bs_shm_hist(const struct bs_shm *m, uint32_t protocol,
 					  enum bs_stage stage)

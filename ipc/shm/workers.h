@@ -87,6 +87,9 @@ struct bs_step_record {
 	_Atomic uint64_t cut;  /* connections that were ended since it hung, or was stale */
 	_Atomic uint32_t last; /* verdict of the last image */
 	_Atomic uint64_t images[BS_STEP_VERDICTS];
+	/* of its last connection's trial images: how many, the last one's verdict, the times */
+	_Atomic uint32_t trials, trial;
+	_Atomic int64_t trial_p50_ns, trial_worst_ns; /* worst: with the protocol's margin */
 	/* The supervisor writes the next members, where it starts the step. */
 	_Atomic int32_t pid; /* number of the process; 0: there is none */
 	_Atomic uint32_t starts;

@@ -74,11 +74,12 @@ static bool asked_to_stop(const struct certify *w)
 	return w->q->stop != NULL && *w->q->stop != 0;
 }
 
-/* True if the protocol has no step, or its step is ready. */
+/* True if the protocol has no step, or its step is ready and timed. */
 static bool has_step(struct certify *w)
 {
 	return w->c->p->step.at == 0 || (bs_trial_ask(&w->trial, "json", w->doc, sizeof(w->doc)) &&
-					 strstr(w->doc, "\"there\":1,\"ready\":1") != NULL);
+					 strstr(w->doc, "\"there\":1,\"ready\":1") != NULL &&
+					 strstr(w->doc, "\"trials\":0") == NULL);
 }
 
 /* Waits until the service is ready. 0 also when it refuses the protocol: c->refused says why. */

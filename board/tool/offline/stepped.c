@@ -43,6 +43,7 @@ int bs_stepped_open(struct bs_stepped *s, const struct bs_site *site, const stru
 {
 	const struct bs_step_spec *spec = p->step.at > 0 ? &site->step[p->step.at - 1] : NULL;
 	const uint64_t bytes = bs_protocol_leaving_bytes(p);
+	const uint64_t frame = bs_protocol_kspace_bytes(p);
 	int rc;
 
 	memset(s, 0, sizeof(*s));
@@ -57,7 +58,8 @@ int bs_stepped_open(struct bs_stepped *s, const struct bs_site *site, const stru
 	}
 	s->out = malloc((size_t)bytes);
 	rc = s->out == NULL ? bs_fail(why, BS_ERR_NOMEM, "no memory for step '%s'", spec->name)
-			    : bs_door_open(&s->door, s->dir, spec->name, bytes, 0.0, why);
+			    : bs_door_open(&s->door, s->dir, spec->name,
+					   bytes > frame ? bytes : frame, 0.0, why);
 	if (rc == 0 && spec->command[0] == '\0')
 		bs_log(BS_LOG_WARN,
 		       "step '%s' has no command in the site file: the images are without it",
@@ -70,18 +72,19 @@ int bs_stepped_open(struct bs_stepped *s, const struct bs_site *site, const stru
 int bs_stepped_run(struct bs_stepped *s, const struct bs_protocol *p, struct bs_recon_image *image,
 		   struct bs_image_timing *timing, struct bs_fail *why)
 {
-	const struct bs_door_job job = { .head = &image->head,
-					 .pixels = image->pixels,
-					 .bytes = bs_protocol_image_bytes(p) *
-						  (p->volume ? image->joined.slices : 1),
-					 .scan = 1,
-					 .image = (uint32_t)image->number,
-					 .by_ns = INT64_MAX };
+	struct bs_door_job job = { .head = &image->head,
+				   .pixels = image->pixels,
+				   .bytes = bs_protocol_image_bytes(p) *
+					    (p->volume ? image->joined.slices : 1),
+				   .scan = 1,
+				   .image = (uint32_t)image->number,
+				   .by_ns = INT64_MAX };
 
 	timing->step = NULL;
 	if (p->step.at == 0 || image->preview)
 		return 0;
 	bs_door_look(&s->door);
+	bs_door_give_frame(&job, p, image->kspace);
 	bs_door_run(&s->door, &job, s->out, &s->result);
 	timing->step = &s->result;
 	if (s->result.verdict == BS_STEP_USED)

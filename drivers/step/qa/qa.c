@@ -6,18 +6,19 @@
  *                 budget_ms = 50.0; } );
  *
  * Of each image of one uniform object in air, of a volume its middle slice, whatever its place:
- *   0 mean        signal in a disc of 0.75 of the object's radius
- *   1 uniformity  %, 100 (1 - (max - min) / (max + min)) of the means of boxes of a tenth of its
- *                 diameter inside 0.85 of its radius (ACR, percent integral uniformity)
- *   2 ghosting    %, |top + bottom - left - right| / 2 mean, of the air beside the object (ACR);
- *                 -1: it leaves no air on some side
- *   3 SNR         sqrt(2) mean / deviation of the difference from the image before, of the same
- *                 slice and size (NEMA MS 1, method 1); 0: there is none
+ *   0 mean        signal in the large disc, 0.84 of the object's radius (ACR: 200 of 284 cm2)
+ *   1 uniformity  %, 100 (1 - (max - min) / (max + min)) of the means of small discs, 0.0594 of its
+ *                 radius (ACR: 1 cm2), that lie within the large one
+ *   2 ghosting    %, |top + bottom - left - right| / 2 mean, of ellipses in the air beside the
+ *                 object, midway to the image's edge (ACR: 40 x 10 mm); -1: there is no room
+ *   3 SNR         mean of five squares' sqrt(2) mean / deviation of the difference from the image
+ *                 before, of the same slice and size (NEMA MS 1, method 1); 0: there is none
  *   4 drift       % of the mean against the folder's first image of the slice
  *   5, 6 center   of the object, pixels from the image's first
  * They leave with the image, which stays as it is. The folder gets qa.csv (a line an image),
  * qa.prom (for Prometheus' textfile collector) and qa.svg (the trend). An image without an object
- * has no numbers. Source: ACR phantom test guidance, 2005; NEMA MS 1-2008.
+ * has no numbers. Source: ACR large phantom test guidance; NEMA MS 1-2008. Where discs, ellipses
+ * and squares lie is as in GSTT's hazen 2.0, which test/replay/step/hazen.sh compares it with.
  */
 #define _GNU_SOURCE
 #include "ipc/step.h" /* installed: <boreside/step.h> */
@@ -58,14 +59,6 @@ static double box_mean(const struct plane *p, int x0, int y0, int x1, int y1, lo
 	return *n > 0 ? sum / (double)*n : 0.0;
 }
 
-static bool within(const struct object *o, double x, double y, double share)
-{
-	const double u = (x - o->x) / (share * o->rx);
-	const double v = (y - o->y) / (share * o->ry);
-
-	return u * u + v * v <= 1.0;
-}
-
 /* Finds the object: what is above half of the mean of the brighter half. False: there is none. */
 static bool find_object(const struct plane *p, struct object *o)
 {
@@ -101,91 +94,179 @@ static bool find_object(const struct plane *p, struct object *o)
 	return x1 >= x0 && o->rx >= 5.0 && o->ry >= 5.0;
 }
 
-/* Mean of p less that of q, and the deviation, over a disc; q NULL: of p alone. */
-static double disc(const struct plane *p, const float *q, const struct object *o, double *deviation)
+/* Mean over an ellipse about a voxel; *n: voxels of it that lie in the image. */
+static double ellipse_mean(const struct plane *p, const double at[2], const double semi[2], long *n)
 {
 	double sum = 0.0;
-	double squares = 0.0;
-	double n = 0.0;
 
+	*n = 0;
 	for (int y = 0; y < p->ny; y++)
 		for (int x = 0; x < p->nx; x++) {
-			const size_t i = (size_t)y * (size_t)p->nx + (size_t)x;
-			const double v = (double)p->at[i] - (q != NULL ? (double)q[i] : 0.0);
+			const double u = (x - at[0]) / semi[0];
+			const double v = (y - at[1]) / semi[1];
 
-			if (!within(o, x, y, 0.75))
+			if (u * u + v * v > 1.0)
 				continue;
-			sum += v;
-			squares += v * v;
-			n += 1.0;
+			sum += (double)p->at[(size_t)y * (size_t)p->nx + (size_t)x];
+			(*n)++;
 		}
-	sum = n > 0.0 ? sum / n : 0.0;
-	*deviation = n > 1.0 ? sqrt(fmax(squares / n - sum * sum, 0.0) * n / (n - 1.0)) : 0.0;
+	return *n > 0 ? sum / (double)*n : 0.0;
+}
+
+/* The object's radius times a share, in whole voxels. */
+static double radius_of(const struct object *o, double share)
+{
+	return ceil(share * fmin(o->rx, o->ry));
+}
+
+/* Sums of each row from its first voxel on: [y][x], x up to nx. NULL: there is no memory. */
+static double *sum_rows(const struct plane *p)
+{
+	double *sum = calloc((size_t)(p->nx + 1) * (size_t)p->ny, sizeof(*sum));
+
+	for (int y = 0; sum != NULL && y < p->ny; y++)
+		for (int x = 0; x < p->nx; x++) {
+			const size_t i = (size_t)y * (size_t)(p->nx + 1) + (size_t)x;
+
+			sum[i + 1] = sum[i] + (double)p->at[(size_t)y * (size_t)p->nx + (size_t)x];
+		}
 	return sum;
+}
+
+/* Mean over a disc of so many voxels' radius, by the rows' sums. It lies in the image. */
+static double disc_mean(const struct plane *p, const double *sum, int x, int y, int radius)
+{
+	double all = 0.0;
+	double n = 0.0;
+
+	for (int d = -radius; d <= radius; d++) {
+		const int half = (int)sqrt((double)(radius * radius - d * d));
+		const double *row = sum + (size_t)(y + d) * (size_t)(p->nx + 1);
+
+		all += row[x + half + 1] - row[x - half];
+		n += 2 * half + 1;
+	}
+	return all / n;
 }
 
 static double uniformity(const struct plane *p, const struct object *o)
 {
-	const int half = (int)fmax(1.0, round(0.1 * fmin(o->rx, o->ry)));
+	const int small = (int)radius_of(o, 0.0594);
+	const int reach = (int)radius_of(o, 0.84) - small;
+	const int cx = (int)round(o->x), cy = (int)round(o->y);
+	double *sum = sum_rows(p);
 	double least = INFINITY;
 	double most = -INFINITY;
 
-	for (int y = half; y + half < p->ny; y++)
-		for (int x = half; x + half < p->nx; x++) {
+	for (int y = -reach; sum != NULL && y <= reach; y++)
+		for (int x = -reach; x <= reach; x++) {
 			double mean;
-			long n;
 
-			if (!within(o, x + (x < o->x ? -half : half), y + (y < o->y ? -half : half),
-				    0.85))
+			if (x * x + y * y > reach * reach || cx + x < small || cy + y < small ||
+			    cx + x + small >= p->nx || cy + y + small >= p->ny)
 				continue;
-			mean = box_mean(p, x - half, y - half, x + half + 1, y + half + 1, &n);
+			mean = disc_mean(p, sum, cx + x, cy + y, small);
 			least = fmin(least, mean);
 			most = fmax(most, mean);
 		}
+	free(sum);
 	return most + least > 0.0 ? 100.0 * (1.0 - (most - least) / (most + least)) : 0.0;
 }
 
-/* Air beside the object: boxes from the image's edge to a tenth of the radius before the object. */
-static double ghosting(const struct plane *p, const struct object *o, double mean)
+/* Air beside the object, from its edge to the image's: the mean of an ellipse. False: no room. */
+static bool air_mean(const struct plane *p, const struct object *o, int side, double *mean)
 {
-	const int left = (int)(o->x - 1.1 * o->rx), right = (int)(o->x + 1.1 * o->rx) + 1;
-	const int top = (int)(o->y - 1.1 * o->ry), bottom = (int)(o->y + 1.1 * o->ry) + 1;
-	const int x0 = (int)(o->x - 0.5 * o->rx), x1 = (int)(o->x + 0.5 * o->rx);
-	const int y0 = (int)(o->y - 0.5 * o->ry), y1 = (int)(o->y + 0.5 * o->ry);
-	long n[4];
-	const double side[4] = { box_mean(p, x0, 0, x1, top, &n[0]),
-				 box_mean(p, x0, bottom, x1, p->ny, &n[1]),
-				 box_mean(p, 0, y0, left, y1, &n[2]),
-				 box_mean(p, right, y0, p->nx, y1, &n[3]) };
+	const int along = side / 2; /* 0: left and right; 1: above and below */
+	const double center = along == 0 ? o->x : o->y;
+	const double radius = along == 0 ? o->rx : o->ry;
+	const int size = along == 0 ? p->nx : p->ny;
+	const double room = side % 2 == 0 ? center - radius : size - 1 - (center + radius);
+	const double thin = 0.105 * fmin(o->rx, o->ry);
+	const double over = thin + 5.0 - 0.5 * room; /* five voxels are kept free at each edge */
+	const double narrow = over > 0.0 ? thin - over : thin;
+	double at[2] = { o->x, o->y };
+	double semi[2];
+	long n;
 
-	if (n[0] == 0 || n[1] == 0 || n[2] == 0 || n[3] == 0 || mean <= 0.0)
-		return -1.0;
-	return 100.0 * fabs(side[0] + side[1] - side[2] - side[3]) / (2.0 * mean);
+	if (narrow < 1.0)
+		return false;
+	at[along] = side % 2 == 0 ? 0.5 * room : size - 1 - 0.5 * room;
+	semi[along] = narrow;
+	semi[1 - along] = 4.0 * thin * thin / narrow;
+	*mean = ellipse_mean(p, at, semi, &n);
+	return n > 0;
 }
 
-/* Measures an image of a slice, and keeps it for the next one. False: there is no object in it. */
-static bool measure(const struct plane *p, unsigned slice, double number[NUMBERS])
+static double ghosting(const struct plane *p, const struct object *o, double mean)
+{
+	double air[4];
+
+	for (int side = 0; side < 4; side++)
+		if (!air_mean(p, o, side, &air[side]) || mean <= 0.0)
+			return -1.0;
+	return 100.0 * fabs(air[2] + air[3] - air[0] - air[1]) / (2.0 * mean);
+}
+
+/* Signal over noise in five squares, by the image before. 0: there is no noise. */
+static double snr(const struct plane *p, const float *before, const struct object *o)
+{
+	static const int place[5][2] = { { 0, 0 }, { -1, -1 }, { 1, -1 }, { -1, 1 }, { 1, 1 } };
+	const double radius = fmin(o->rx, o->ry);
+	const int half = (int)fmax(2.0, round(0.103 * radius));
+	const int off = (int)round(0.412 * radius);
+	double sum = 0.0;
+
+	for (int i = 0; i < 5; i++) {
+		const int x0 = (int)round(o->x) + off * place[i][0] - half;
+		const int y0 = (int)round(o->y) + off * place[i][1] - half;
+		double signal = 0.0, mean = 0.0, squares = 0.0;
+		const double n = 4.0 * half * half;
+
+		if (x0 < 0 || y0 < 0 || x0 + 2 * half > p->nx || y0 + 2 * half > p->ny)
+			return 0.0;
+		for (int k = 0; k < 4 * half * half; k++) {
+			const size_t at = (size_t)(y0 + k / (2 * half)) * (size_t)p->nx +
+					  (size_t)(x0 + k % (2 * half));
+			const double d = (double)p->at[at] - (double)before[at];
+
+			signal += (double)p->at[at] / n;
+			mean += d / n;
+			squares += d * d;
+		}
+		squares = (squares - n * mean * mean) / (n - 1.0);
+		if (!(squares > 0.0))
+			return 0.0;
+		sum += sqrt(2.0 / squares) * signal / 5.0;
+	}
+	return sum;
+}
+
+/* Measures an image of a slice. keep: for the next one. False: there is no object in it. */
+static bool measure(const struct plane *p, unsigned slice, bool keep, double number[NUMBERS])
 {
 	struct plane *before = &kept[slice];
 	const size_t bytes = (size_t)p->nx * (size_t)p->ny * sizeof(float);
 	struct object o;
-	double deviation;
+	long n;
 
 	memset(number, 0, NUMBERS * sizeof(*number));
 	if (!find_object(p, &o))
 		return false;
-	number[MEAN] = disc(p, NULL, &o, &deviation);
+	number[MEAN] =
+		ellipse_mean(p, (const double[2]){ o.x, o.y },
+			     (const double[2]){ radius_of(&o, 0.84), radius_of(&o, 0.84) }, &n);
 	number[UNIFORMITY] = uniformity(p, &o);
 	number[GHOSTING] = ghosting(p, &o, number[MEAN]);
-	if (before->at != NULL && before->nx == p->nx && before->ny == p->ny) {
-		(void)disc(p, before->at, &o, &deviation);
-		number[SNR] = deviation > 0.0 ? sqrt(2.0) * number[MEAN] / deviation : 0.0;
-	}
-	if (kept_mean[slice] == 0.0)
+	if (before->at != NULL && before->nx == p->nx && before->ny == p->ny)
+		number[SNR] = snr(p, before->at, &o);
+	if (kept_mean[slice] == 0.0 && keep)
 		kept_mean[slice] = number[MEAN];
-	number[DRIFT] = 100.0 * (number[MEAN] / kept_mean[slice] - 1.0);
+	number[DRIFT] =
+		kept_mean[slice] != 0.0 ? 100.0 * (number[MEAN] / kept_mean[slice] - 1.0) : 0.0;
 	number[CENTER_X] = o.x;
 	number[CENTER_Y] = o.y;
+	if (!keep)
+		return true;
 	free((void *)(uintptr_t)before->at);
 	*before = (struct plane){ p->nx, p->ny, malloc(bytes) };
 	if (before->at != NULL)
@@ -337,7 +418,7 @@ int main(int argc, char **argv)
 		const unsigned slice = in.slice < SLICES ? in.slice : SLICES - 1;
 		struct plane p = plane_of(m);
 		double number[NUMBERS] = { 0.0 };
-		const bool found = p.at != NULL && measure(&p, slice, number);
+		const bool found = p.at != NULL && measure(&p, slice, in.scan != 0, number);
 
 		m->out.what = BS_STEP_NUMBERS_ALONE;
 		m->out.bytes = 0;
@@ -345,7 +426,7 @@ int main(int argc, char **argv)
 		memcpy(m->out.number, number, sizeof(number));
 		bs_step_store(&m->answered, m->asked);
 		/* the image is on its way: what follows may only cost the next one time */
-		if (found)
+		if (found && in.scan != 0)
 			write_files(argv[1], &in, slice, number);
 		free((void *)(uintptr_t)p.at);
 	}

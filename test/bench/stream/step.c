@@ -3,7 +3,8 @@
  * of its own, the copy back with a look for what is no number, two wakes
  *
  * STEP: the step's command; else the tests' own, built beside this program.
- * SPIN: the service's side polls for the answer.
+ * SPIN: the service's side polls for the answer. EVERY_US: time from one image to the next, else
+ * half a millisecond after it. IMAGES: how many of each size. Images are squares of floats.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -17,7 +18,7 @@
 #include "drivers/step/start.h"
 #include "test/bench/bench.h"
 
-#define IMAGES   4000
+#define IMAGES   4000 /* at most */
 #define PAUSE_NS 500000
 
 static int by_time(const void *a, const void *b)
@@ -32,21 +33,34 @@ static int by_time(const void *a, const void *b)
 static int run_images(struct bs_door *d, size_t bytes)
 {
 	static int64_t ns[IMAGES];
-	const struct bs_mrd_image head = { .data_type = 5 };
+	const char *given = getenv("IMAGES");
+	const int images = given != NULL && atoi(given) < IMAGES ? atoi(given) : IMAGES;
+	const int64_t every_ns = getenv("EVERY_US") != NULL ? atoll(getenv("EVERY_US")) * 1000 : 0;
+	int64_t next_ns = bs_now_ns();
+	uint16_t side = 1;
 	float *in = calloc(1, bytes);
 	float *out = calloc(1, bytes);
 	int used = 0;
 
-	for (int i = 0; in != NULL && out != NULL && i < IMAGES; i++) {
+	while ((size_t)side * side * sizeof(float) < bytes)
+		side *= 2;
+	const struct bs_mrd_image head = { .data_type = 5,
+					   .image_type = 1,
+					   .channels = 1,
+					   .matrix_size = { side, side, 1 },
+					   .field_of_view = { side, side, 1 } };
+	for (int i = 0; in != NULL && out != NULL && i < images; i++) {
 		const struct bs_door_job job = { .head = &head,
 						 .pixels = in,
 						 .bytes = bytes,
+						 .scan = 1,
 						 .image = (uint32_t)i,
 						 .by_ns = INT64_MAX,
 						 .spin_ns = getenv("SPIN") ? 1000000 : 0 };
 		struct bs_step_result r;
 
-		bs_sleep_ns(PAUSE_NS);
+		next_ns += every_ns;
+		bs_sleep_ns(every_ns > 0 ? next_ns - bs_now_ns() : PAUSE_NS);
 		bs_door_look(d);
 		bs_door_run(d, &job, out, &r);
 		used += r.verdict == BS_STEP_USED;
@@ -54,13 +68,13 @@ static int run_images(struct bs_door *d, size_t bytes)
 	}
 	free(in);
 	free(out);
-	qsort(ns, IMAGES, sizeof(*ns), by_time);
+	qsort(ns, (size_t)images, sizeof(*ns), by_time);
 	(void)printf(
 		"%8zu bytes: p50 %7.1f  p90 %7.1f  p99 %7.1f  p99.9 %7.1f  max %7.1f us, N %d\n",
-		bytes, (double)ns[IMAGES / 2] * 1e-3, (double)ns[IMAGES * 9 / 10] * 1e-3,
-		(double)ns[IMAGES * 99 / 100] * 1e-3, (double)ns[IMAGES * 999 / 1000] * 1e-3,
-		(double)ns[IMAGES - 1] * 1e-3, used);
-	return used != IMAGES;
+		bytes, (double)ns[images / 2] * 1e-3, (double)ns[images * 9 / 10] * 1e-3,
+		(double)ns[images * 99 / 100] * 1e-3, (double)ns[images * 999 / 1000] * 1e-3,
+		(double)ns[images - 1] * 1e-3, used);
+	return used != images;
 }
 
 int bs_bench_step(struct bs_bench *b)

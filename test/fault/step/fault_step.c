@@ -141,6 +141,53 @@ static void test_hung(void)
 	stop();
 }
 
+/* What arming says of a step that is too slow, that hangs at once, and that never gets ready. */
+static void test_armed(void)
+{
+	if (!start(STEP_("5.0", "", "slow"), ""))
+		return;
+	CHECK(service_reaches(&service, "\"name\":\"quirk\"", "trials", 1) >= 1 &&
+		      step_is("trial_worst_us") > 5000 &&
+		      service_logs(&service, "of a budget of 5 ms"),
+	      "a slow step is timed: at most %ld us", step_is("trial_worst_us"));
+	CHECK(service_logs(&service, "late: images will leave without it"), "and told so");
+	CHECK(count("late") + count("busy") == 0, "its trial images are no images");
+	stop();
+	if (!start(STEP_("60000.0", "", "identity invert"), ""))
+		return;
+	CHECK(service_reaches(&service, "\"name\":\"quirk\"", "trials", 3) >= 3 &&
+		      step_is("trial_worst_us") > 0 &&
+		      service_logs(&service, "step 'quirk' armed: p50"),
+	      "a good one has %ld trial images", step_is("trials"));
+	CHECK(peer_good_scan(&p, "cart", 2) && count("used") == 2, "and the scan's images pass it");
+	stop();
+	if (!start(STEP_("5.0", "", "wild"), ""))
+		return;
+	CHECK(service_reaches(&service, "\"name\":\"quirk\"", "starts", 2) >= 2 &&
+		      step_is("cut") >= 1,
+	      "one that hangs at its first trial image is cut off and started again");
+	CHECK(peer_good_scan(&p, "cart", 2), "and no scan waits for it");
+	stop();
+}
+
+/* A step that never gets ready: the service is, scans pass, the log says it, the end comes soon. */
+static void test_loading(void)
+{
+	int64_t from_ns;
+
+	if (!start(STEP_("5.0", "", "load"), ""))
+		return;
+	CHECK(service_reaches(&service, "\"name\":\"quirk\"", "there", 1) == 1 &&
+		      peer_good_scan(&p, "cart", 3) && count("loading") == 3,
+	      "a scan while it loads: %ld", count("loading"));
+	CHECK(service_logs(&service, "step 'quirk' is not ready after 5 s (loading)"), "is told");
+	CHECK(step_is("starts") == 1 && step_is("trials") == 0, "it may go on loading");
+	peer_close(&p);
+	from_ns = await_now_ns();
+	CHECK(service_end(&service) == 0 && await_now_ns() - from_ns < 10 * INT64_C(1000000000),
+	      "the service ends in %.1f s", (double)(await_now_ns() - from_ns) * 1e-9);
+}
+
 /* emit ends: its successor goes on with the step, which has come back. */
 static void test_emit(void)
 {
@@ -202,8 +249,10 @@ static unsigned judge(unsigned scan, unsigned images)
 	return lost;
 }
 
-static void campaign(unsigned images, unsigned seed)
+/* So many images, but no more than come in so many seconds. */
+static void campaign(unsigned images, unsigned seed, int64_t seconds)
 {
+	const int64_t until_ns = await_now_ns() + seconds * INT64_C(1000000000);
 	char words[32];
 	unsigned before[2], after = 0, strikes = 0;
 	long all = 0, slow = 0;
@@ -218,8 +267,12 @@ static void campaign(unsigned images, unsigned seed)
 	emit = ready_pid(&service, "emit");
 	before[0] = descriptors(service.pid);
 	before[1] = descriptors(emit);
-	CHECK(peer_begin(&p, "cart"), "a scan of %u images, seed %u", images, seed);
+	CHECK(peer_begin(&p, "cart"), "a scan of at most %u images, seed %u", images, seed);
 	for (unsigned f = 0; f < images; f++) {
+		if (await_now_ns() > until_ns) {
+			images = f;
+			break;
+		}
 		/* else most images would leave while the step is away, or hangs */
 		AWAIT(f % 2 != 0 || step_is("ready") == 1);
 		if (count("late") + count("busy") != slow)
@@ -256,12 +309,14 @@ int main(int argc, char **argv)
 {
 	test_without();
 	if (argc == 3) {
-		campaign((unsigned)atoi(argv[1]), (unsigned)atoi(argv[2]));
+		campaign((unsigned)atoi(argv[1]), (unsigned)atoi(argv[2]), 36000);
 		return check_done();
 	}
 	test_answers();
+	test_armed();
+	test_loading();
 	test_hung();
 	test_emit();
-	campaign(60, 1);
+	campaign(1000, 1, 60);
 	return check_done();
 }

@@ -14,14 +14,17 @@ site() { # FILE, what follows the steps' name: command, keys
 node: { name = "test"; run_dir = "run"; cache_dir = "cache"; threads = 2; $patient };
 sinks = ( { type = "cfl"; dir = "out"; }, { type = "mrd"; dir = "out"; } );
 $2
-protocols = ( { name = "cart"; $cart }, { name = "plain"; $cart } );
+protocols = ( { name = "cart"; $cart }, { name = "plain"; $cart }${3:-} );
 CFG
 }
 step() { echo "steps = ( { name = \"s\"; on = \"cart\"; budget_ms = 30000.0; $* } );"; }
 unruly=$BUILD/test/support/step/unruly
 invert=$BUILD/drivers/step/example/invert
 python="/usr/bin/python3 $here/drivers/step/example/invert.py"
-site site.cfg "$(step "command = \"$invert\";")"
+dft="/usr/bin/python3 $here/test/support/step/dft.py"
+site site.cfg "$(step "command = \"$invert\"; }, { name = \"f\"; on = \"framed\";
+	takes = \"frame\"; budget_ms = 30000.0; command = \"$dft\";")" \
+	", { name = \"framed\"; $cart }"
 site python.cfg "$(step "command = \"$python\";")"
 site late.cfg "$(step "command = \"$unruly late\"; on_late = \"mark\";")"
 site die.cfg "$(step "command = \"$unruly identity die\";")"
@@ -44,6 +47,18 @@ p, s = real('site-plain.cfg.cfl'), real('site-cart.cfg.cfl')
 assert len(p) == 64 * 64 and max(p) > 0
 assert all(abs(a + b - max(p)) <= 2e-6 * max(p) for a, b in zip(p, s))
 PY
+# the readouts that an image was made of, made an image by the step: the service's own, but scaled
+check "with a step that takes frames" recon site framed
+check "its image is the one without, but for a factor" /usr/bin/python3 - <<'PY'
+import array
+def real(name):
+    a = array.array('f'); a.frombytes(open(name, 'rb').read()); return a[::2]
+p, s = real('site-plain.cfg.cfl'), real('site-framed.cfg.cfl')
+factor = sum(a * b for a, b in zip(p, s)) / sum(b * b for b in s)
+off = sum((a - factor * b) ** 2 for a, b in zip(p, s)) / sum(a * a for a in p)
+print(f"# NRMSE {off ** 0.5:.2e}")
+assert factor > 0 and off ** 0.5 < 1e-5
+PY
 check "a step that takes longer than others is waited for" recon late cart
 check "its image is the plain one, identity" cmp site-plain.cfg.cfl late-cart.cfg.cfl
 check "one that dies ends the reconstruction" bash -c '! "$0" recon -c die.cfg -p cart cart.h5 \
@@ -57,7 +72,7 @@ check "check: a child has no sandbox" says site.cfg "of the service's own user"
 check "check: a unit's name and socket" says unit.cfg "boreside-step@s connects to $dir/s"
 check "check: it is in the plan" says site.cfg "plan: lines > combine, step"
 refuses() {
-	site wrong.cfg "$2"
+	site wrong.cfg "$2" ", { name = \"vol\"; slices = 4; image: { volume = true; }; $cart }"
 	says wrong.cfg "$3" && ! "$BORESIDE" check wrong.cfg >/dev/null 2>&1
 	check "refused: $1" [ $? -eq 0 ]
 }
@@ -67,6 +82,8 @@ refuses "a protocol that is not there" \
 	'steps = ( { name = "s"; on = "none"; budget_ms = 1.0; } );' "no protocol 'none'"
 refuses "two steps on a protocol" 'steps = ( { name = "a"; on = "cart"; budget_ms = 1.0; },
 	{ name = "b"; on = "cart"; budget_ms = 1.0; } );' "has a step"
+refuses "a frame of a protocol that joins slices" "$(step 'takes = "frame"; command = "";' |
+	sed 's/on = "cart"/on = "vol"/')" "joined of several frames"
 refuses "a name that is no file's" \
 	'steps = ( { name = "a/b"; on = "cart"; budget_ms = 1.0; } );' "letters, digits"
 
@@ -79,16 +96,20 @@ check "certify: images without their step break the promise" bash -c '! "$@" >ce
 check "its step had a socket of its own" [ ! -e run/step ]
 
 starts
-ready() { "$BORESIDE" status -c site.cfg --json | grep -q '"there":1,"ready":1'; }
-check "the service's step is ready" await ready
+steps() { "$BORESIDE" status -c site.cfg --json | grep -o '"there":1,"ready":1' | wc -l; }
+ready() { [ "$(steps)" -eq 2 ]; }
+check "the service's steps are ready" await ready
 check "a scan whose images pass it" "$BORESIDE" replay -c site.cfg --asap $patience -p cart \
 	cart.h5
 check "a scan of the other protocol" "$BORESIDE" replay -c site.cfg --asap $patience -p plain \
 	cart.h5
-written() { [ "$(ls out/*.cfl | wc -l)" -eq 6 ] && [ "$(ls out/*.h5 | wc -l)" -eq 6 ]; }
-check "6 images" await written
+check "a scan whose step takes frames" "$BORESIDE" replay -c site.cfg --asap $patience -p framed \
+	cart.h5
+written() { [ "$(ls out/*.cfl | wc -l)" -eq 9 ] && [ "$(ls out/*.h5 | wc -l)" -eq 9 ]; }
+check "9 images" await written
 check "image 1 is recon's, to the byte" cmp out/*s001-i00001.cfl site-cart.cfg.cfl
 check "that of the other protocol, too" cmp out/*s002-i00001.cfl site-plain.cfg.cfl
+check "that of frames, too" cmp out/*s003-i00001.cfl site-framed.cfg.cfl
 for a in "step s" "step_image with" "step_verdict used"; do
 	check "its attributes: $a" [ "$(attribute out/*s001-i00001.h5 "${a% *}")" = "${a#* }" ]
 done

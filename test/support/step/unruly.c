@@ -4,6 +4,8 @@
  *     unruly WORD...   the i-th image gets the i-th word, the last word all that follow
  *     unruly random SEED   each image gets a word by lot
  *
+ * An image of no scan gets identity, but where the first word is slow (late) or wild (hang); with
+ * the first word load it never gets ready.
  * identity, invert, number (numbers alone), late (answers after 60 ms), hang (never answers), die,
  * size, many (numbers), nan (a pixel), odd (a number), stale (an answer not asked)
  */
@@ -59,8 +61,19 @@ int main(int argc, char **argv)
 		return 1;
 	/* each process of a row of them draws others */
 	srandom((unsigned)(lot ? atoi(argv[2]) + getpid() : 0));
+	while (strcmp(argv[1], "load") == 0)
+		(void)pause();
 	__atomic_store_n(&m->ready, 1, __ATOMIC_RELEASE);
-	for (int i = 1; bs_step_wait(m, fd); i += i + 1 < argc)
-		work(m, fd, lot ? words[(size_t)random() % WORDS] : argv[i]);
+	for (int i = 1; bs_step_wait(m, fd);) {
+		const int trial = m->in.scan == 0;
+
+		if (strcmp(argv[1], "slow") == 0)
+			work(m, fd, "late");
+		else if (trial)
+			work(m, fd, strcmp(argv[1], "wild") == 0 ? "hang" : "identity");
+		else
+			work(m, fd, lot ? words[(size_t)random() % WORDS] : argv[i]);
+		i += !trial && i + 1 < argc;
+	}
 	return 0;
 }

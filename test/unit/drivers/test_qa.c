@@ -79,9 +79,11 @@ static struct bs_step_result measure(const struct truth *t)
 					   .matrix_size = { N, N, 1 },
 					   .channels = 1,
 					   .slice = 2 };
-	const struct bs_door_job job = {
-		.head = &head, .pixels = image, .bytes = sizeof(image), .by_ns = INT64_MAX
-	};
+	const struct bs_door_job job = { .head = &head,
+					 .pixels = image,
+					 .bytes = sizeof(image),
+					 .scan = 1,
+					 .by_ns = INT64_MAX };
 	struct bs_step_result r = { 0 };
 
 	draw(t);
@@ -129,17 +131,17 @@ int main(void)
 	is("drift", r.number[DRIFT], 0.0, 0.0);
 	is("center x", r.number[CENTER_X], 66.0, 0.5);
 	is("center y", r.number[CENTER_Y], 60.0, 0.5);
-	/* the outermost boxes, of 9 voxels, end at 0.85 of the radius: their centers are 29 off */
+	/* the outermost discs, of 3 voxels' radius, end at 0.84 of the object's: 31 off, or 32 */
 	r = measure(&(struct truth){ 100.0, 0.1, 0.0, 0.0 });
-	is("uniformity", r.number[UNIFORMITY], 100.0 - 0.1 * 100.0 * 29.0 / R, 0.26);
+	is("uniformity", r.number[UNIFORMITY], 100.0 - 0.1 * 100.0 * 31.5 / R, 0.13);
 	r = measure(&(struct truth){ 100.0, 0.0, 2.0, 0.0 });
 	is("ghosting", r.number[GHOSTING], 2.0, 1e-3);
 	r = measure(&(struct truth){ 103.0, 0.0, 0.0, 0.0 });
 	is("drift", r.number[DRIFT], 3.0, 1e-3);
 	(void)measure(&(struct truth){ 100.0, 0.0, 0.0, 1.0 });
 	r = measure(&(struct truth){ 100.0, 0.0, 0.0, 1.0 });
-	/* 4 standard deviations of an estimate from the disc's 2,827 voxels: 1 / sqrt(2 n) */
-	is("SNR", r.number[SNR], 100.0, 4.0 * 100.0 / sqrt(2.0 * 2827.0));
+	/* 4 standard deviations of an estimate from five squares' 320 voxels: 1 / sqrt(2 n) */
+	is("SNR", r.number[SNR], 100.0, 4.0 * 100.0 / sqrt(2.0 * 320.0));
 	r = measure(&(struct truth){ 0.0, 0.0, 0.0, 0.0 });
 	CHECK(r.numbers == 0, "an image without an object has no numbers");
 	AWAIT(has_lines("qa.svg", 12));

@@ -56,6 +56,7 @@ static uint32_t image(void)
 		.data_type = 5, .image_type = 1, .matrix_size = { 16, 16, 1 }, .channels = 1
 	};
 	m->image.number = 1;
+	m->scan = 1;
 	m->made_ns = bs_now_ns();
 	for (unsigned i = 0; i < FLOATS; i++)
 		pixels_of(bs_shm_image(&shm, slot))[i] = (float)(i + 1);
@@ -149,7 +150,7 @@ int main(void)
 	(void)snprintf(step->dir, sizeof(step->dir), "%s", dir);
 	(void)snprintf(step->command, sizeof(step->command),
 		       "%.200s/test/support/step/unruly invert", getenv("BUILD"));
-	site.protocol[0].step = (struct bs_step_of){ 1, BS_ON_LATE_BYPASS, 60000.0 };
+	site.protocol[0].step = (struct bs_step_of){ .at = 1, .ms = 60000.0 };
 	bs_plan_make(&site.protocol[0]);
 	if (bs_shm_create(&shm, &site, tables, &why) != 0)
 		abort();
