@@ -3,10 +3,8 @@
 #include "config/config.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "config/hint/near.h"
 #include "config/hint/place.h"

@@ -13,7 +13,6 @@
 #define BS_CONFIG_KEYS_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "core/protocol.h"
 

@@ -13,7 +13,6 @@
 #include "core/hash.h"
 #include "core/thread/clock.h"
 #include "core/version.h"
-#include "gpu/engine/engines.h"
 #if BS_GPU
 #include "gpu/device/memory.h"
 #endif

@@ -1,7 +1,6 @@
 /* board/arm/armed.c - see armed.h */
 #include "board/arm/armed.h"
 
-#include "gpu/engine/engines.h"
 #include "ipc/shm/shm.h"
 
 #include <string.h>

@@ -13,7 +13,6 @@
 #include "board/service/realtime.h"
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
-#include "ipc/wire/wire.h"
 
 #define RETRY_NS INT64_C(200000000)
 #define BACK_NS  INT64_C(20000000) /* time between two looks for an archive that is away */

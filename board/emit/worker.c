@@ -11,7 +11,6 @@
 #include "board/service/usage.h"
 #include "board/status/status.h"
 #include "core/thread/clock.h"
-#include "ipc/wire/wire.h"
 
 #define LOOK_NS INT64_C(20000000) /* time between two looks at what a hanging taker delays */
 #define SPIN_NS INT64_C(500000)   /* time of polling between two looks at everything else */

@@ -8,7 +8,6 @@
 #include "board/recon/recon.h"
 #include "board/service/realtime.h"
 #include "gpu/calibrate/dense.h"
-#include "gpu/engine/engines.h"
 #if BS_GPU
 #include "gpu/device/memory.h"
 #endif

@@ -19,7 +19,6 @@
 #include "board/service/polls.h"
 #include "board/service/usage.h"
 #include "board/service/throttle.h"
-#include "core/thread/clock.h"
 #include "core/thread/cpus.h"
 #include "gpu/engine/engines.h"
 

@@ -1,6 +1,5 @@
 /* board/service/reload.c - a changed site file comes into force; see supervising.h */
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "board/service/herald.h"

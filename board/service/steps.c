@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 

@@ -1,6 +1,5 @@
 /* board/status/metrics.c - the table's metrics as Prometheus reads them; see table.h, status.h */
 #include <stdio.h>
-#include <string.h>
 
 #include "board/status/prom.h"
 #include "board/status/status.h"

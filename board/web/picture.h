@@ -14,7 +14,6 @@
 #ifndef BS_BOARD_WEB_PICTURE_H
 #define BS_BOARD_WEB_PICTURE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/err.h"

@@ -13,7 +13,6 @@
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
 #include "ipc/wire/mrd.h"
-#include "ipc/wire/wire.h"
 
 #define MS      INT64_C(1000000)
 #define POLL_MS 200

@@ -16,7 +16,6 @@
 
 #include <stdbool.h>
 
-#include "core/engine.h"
 #include "core/frame/open.h"
 
 struct bs_recon_image;

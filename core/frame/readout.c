@@ -4,7 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/frame/intake.h"
 #include "core/protocol.h"
 #include "core/text.h"
 

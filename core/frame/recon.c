@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "core/frame/geometry.h"
 #include "core/protocol.h"
 
 void bs_recon_aim(struct bs_recon *r, const struct bs_aim *aim)

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define WAYS_MAX   13 /* half of 26 neighbors, so that each pair comes once */
 #define IMAGES_MAX 64

@@ -1,7 +1,6 @@
 /* core/study/labels.c - see labels.h */
 #include "core/study/labels.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/text.h"

@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/err.h"
 #include "core/mrd.h"
 
 enum bs_matched {

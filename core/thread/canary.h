@@ -17,7 +17,6 @@
 #ifndef BS_CORE_THREAD_CANARY_H
 #define BS_CORE_THREAD_CANARY_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 

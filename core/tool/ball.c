@@ -2,7 +2,6 @@
 #include "core/tool/ball.h"
 
 #include <math.h>
-#include <string.h>
 
 double bs_ball_share(const struct bs_ball *b, uint32_t x, uint32_t y, uint32_t z)
 {

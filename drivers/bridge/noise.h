@@ -13,7 +13,6 @@
 
 #include <stddef.h>
 
-#include "core/mrd.h"
 #include "core/protocol.h"
 
 #define BS_BRIDGE_NOISES 16u

@@ -12,8 +12,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "core/err.h"
-
 #define BS_DICOM_WORD  136u /* bytes of a value with its NUL */
 #define BS_DICOM_ROWS  52u
 #define BS_DICOM_LACKS 600u

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/multiband/apart.h"
-#include "core/text.h"
 #include "core/thread/clock.h"
 #include "gpu/engine/filler.h"
 #include "gpu/grappa/separate.h"

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "gpu/calibrate/dense.h"
 #include "gpu/grappa/ends.h"

@@ -1,7 +1,6 @@
 /* gpu/grappa/separate.c - see separate.h */
 #include "gpu/grappa/separate.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/thread/team.h"

@@ -16,7 +16,6 @@
 #include "gpu/nufft/window.h"
 
 #include <math.h>
-#include <string.h>
 
 #define PLACES      ((int)BS_POLY_MAX)
 #define FREQUENCIES 32

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/solve/blocks.h"
 #include "gpu/calibrate/dense.h"
 
 struct sides {

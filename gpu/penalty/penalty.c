@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "core/solve/blocks.h"
 #include "gpu/penalty/rows.h"
 
 static const struct bs_penalty_row *const rows[] = {

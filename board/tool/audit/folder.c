@@ -1,7 +1,6 @@
 /* board/tool/audit/folder.c - what lies in a folder beside logs and images; see part.h */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

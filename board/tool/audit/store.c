@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "board/tool/audit/image.h"
-#include "core/thread/clock.h"
 #include "drivers/log/folder.h"
 #include "drivers/log/store.h"
 

@@ -4,7 +4,6 @@
 #include "board/tool/certify/load.h"
 #include "board/tool/certify/report.h"
 #include "board/tool/certify/verdict.h"
-#include "config/config.h"
 #include "core/version.h"
 
 /* Writes a row of quantiles in units of `ms` milliseconds. */

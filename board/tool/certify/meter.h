@@ -10,8 +10,6 @@
 #ifndef BS_BOARD_TOOL_CERTIFY_METER_H
 #define BS_BOARD_TOOL_CERTIFY_METER_H
 
-#include <stdbool.h>
-
 #include "board/tool/doctor/machine.h"
 #include "gpu/tool/energy.h"
 

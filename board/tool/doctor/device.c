@@ -1,6 +1,5 @@
 /* board/tool/doctor/device.c - see finding.h: the GPU */
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "board/tool/doctor/finding.h"

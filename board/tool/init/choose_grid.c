@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/frame/lines.h"
 #include "core/frame/recon.h"
 
 static const char axes[] = "xyz";

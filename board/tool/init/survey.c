@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/tool/init/choose.h"
 #include "board/tool/init/turns.h"
 #include "core/frame/recon.h"
 #include "core/frame/open.h"

@@ -8,7 +8,6 @@
 #ifndef BS_BOARD_TOOL_PAGE_PAGE_H
 #define BS_BOARD_TOOL_PAGE_PAGE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* Prints a page. Returns the exit status; -1: the program was not started for one. */

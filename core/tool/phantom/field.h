@@ -20,7 +20,6 @@
 #include <stdint.h>
 
 #include "core/tool/phantom/coils.h"
-#include "core/tool/phantom/phantom.h"
 
 /* Writes the field to hz [z][y][x]. up: place of a 2D slice along z, phantom units. */
 void bs_field_map(uint32_t dims, const uint32_t matrix[3], double up, double amplitude_hz,

@@ -1,8 +1,6 @@
 /* drivers/tool/phantom/scanxml.c - see scanxml.h */
 #include "drivers/tool/phantom/scanxml.h"
 
-#include <string.h>
-
 #include "core/text.h"
 #include "core/tool/ramps.h"
 

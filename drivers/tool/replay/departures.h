@@ -16,7 +16,6 @@
 #ifndef BS_DRIVERS_TOOL_REPLAY_DEPARTURES_H
 #define BS_DRIVERS_TOOL_REPLAY_DEPARTURES_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
