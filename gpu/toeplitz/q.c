@@ -1,7 +1,6 @@
 /* gpu/toeplitz/q.c - host twin; see q.h */
 #include "gpu/toeplitz/q.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "gpu/exact/basis.h"
@@ -43,45 +42,6 @@ static void put_q(float *q, const struct bs_q_spec *s, const float *image, const
 		}
 }
 
-static int by_exact(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
-		    const float *phi, const struct bs_q_making *how, struct bs_fail *why)
-{
-	struct bs_exact_spec e = { .dims = s->dims,
-				   .matrix = { 1, 1, 1 },
-				   .coils = 1,
-				   .samples = s->samples,
-				   .states = 1,
-				   .basis = s->basis,
-				   .real_data = true };
-	struct bs_need need = { 0 };
-	struct bs_arena arena = { 0 };
-	struct bs_exact *plan = NULL;
-	uint64_t voxels = 1;
-	float *image = NULL;
-	int rc;
-
-	for (uint32_t a = 0; a < s->dims; a++) {
-		e.matrix[a] = 2 * s->matrix[a] - 1;
-		voxels *= e.matrix[a];
-	}
-	bs_need_add(&need, "Q", 1, voxels * 8);
-	rc = bs_exact_need(&e, &need, why);
-	if (rc == 0)
-		rc = bs_arena_open(&arena, need.total_bytes, why);
-	if (rc != 0)
-		return rc;
-	image = bs_arena_take(&arena, voxels * 8, BS_ALIGN);
-	rc = bs_exact_plan(&plan, &e, k, weight, &arena, how->team, why);
-	if (rc == 0) {
-		bs_exact_progress(plan, how->progress, how->arg);
-		bs_exact_adjoint(plan, phi, image);
-		put_q(q, s, image, e.matrix);
-		bs_exact_close(plan);
-	}
-	bs_arena_close(&arena);
-	return rc;
-}
-
 /*
  * Makes the plane x = 0 Hermitian: it holds each offset and its mirror image, which a sum by FFT
  * leaves unlike.
@@ -105,66 +65,48 @@ static void mirror(float *q, const struct bs_q_spec *s)
 	q[1] = 0.0f;
 }
 
-static int by_nufft(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
-		    const float *phi, struct bs_team *team, struct bs_fail *why)
+/*
+ * Computes phi_m: to the first power for the direct sum, which applies it once more itself; its
+ * square, as complex values, for a sum by FFTs.
+ */
+static void basis_of(float *phi, const struct bs_q_spec *s, const float *k)
 {
-	struct bs_nufft_spec f = { .dims = s->dims,
+	for (uint64_t m = 0; m < s->samples; m++) {
+		const float v = s->basis == BS_BASIS_BOX
+					? (float)bs_basis_box(1.0, k + m * s->dims, s->dims)
+					: 1.0f;
+
+		if (s->sum != BS_SUM_NUFFT) {
+			phi[m] = v;
+			continue;
+		}
+		phi[2 * m] = v * v;
+		phi[2 * m + 1] = 0.0f;
+	}
+}
+
+int bs_q_make(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
+	      const struct bs_q_making *how, struct bs_fail *why)
+{
+	const bool by_fft = s->sum == BS_SUM_NUFFT;
+	struct bs_exact_spec e = { .dims = s->dims,
 				   .matrix = { 1, 1, 1 },
+				   .coils = 1,
+				   .samples = s->samples,
+				   .states = 1,
+				   .basis = s->basis,
+				   .real_data = true };
+	struct bs_nufft_spec f = { .dims = s->dims,
 				   .coils = 1,
 				   .samples = s->samples,
 				   .states = 1,
 				   .accuracy = s->accuracy };
 	struct bs_need need = { 0 };
 	struct bs_arena arena = { 0 };
-	struct bs_nufft *plan = NULL;
+	struct bs_exact *exact = NULL;
+	struct bs_nufft *nufft = NULL;
 	uint64_t voxels = 1;
 	float *image;
-	float *d;
-	int rc;
-
-	for (uint32_t a = 0; a < s->dims; a++) {
-		f.matrix[a] = 2 * s->matrix[a] - 1;
-		voxels *= f.matrix[a];
-	}
-	bs_need_add(&need, "Q", 1, voxels * 8);
-	bs_need_add(&need, "ones", 1, s->samples * 8);
-	rc = bs_nufft_need(&f, &need, why);
-	if (rc == 0)
-		rc = bs_arena_open(&arena, need.total_bytes, why);
-	if (rc != 0)
-		return rc;
-	image = bs_arena_take(&arena, voxels * 8, BS_ALIGN);
-	d = bs_arena_take(&arena, s->samples * 8, BS_ALIGN);
-	rc = bs_nufft_plan(&plan, &f, k, weight, &arena, team, why);
-	if (rc == 0) {
-		for (uint64_t m = 0; m < s->samples; m++) {
-			d[2 * m] = phi[m] * phi[m];
-			d[2 * m + 1] = 0.0f;
-		}
-		bs_nufft_adjoint(plan, d, image);
-		put_q(q, s, image, f.matrix);
-		mirror(q, s);
-		bs_nufft_close(plan);
-	}
-	bs_arena_close(&arena);
-	return rc;
-}
-
-/*
- * Computes phi_m to the first power; the direct sum applies it once more itself, by_nufft squares
- * it.
- */
-static void basis_of(float *phi, const struct bs_q_spec *s, const float *k)
-{
-	for (uint64_t m = 0; m < s->samples; m++)
-		phi[m] = s->basis == BS_BASIS_BOX
-				 ? (float)bs_basis_box(1.0, k + m * s->dims, s->dims)
-				 : 1.0f;
-}
-
-int bs_q_make(float *q, const struct bs_q_spec *s, const float *k, const float *weight,
-	      const struct bs_q_making *how, struct bs_fail *why)
-{
 	float *phi;
 	int rc;
 
@@ -172,13 +114,34 @@ int bs_q_make(float *q, const struct bs_q_spec *s, const float *k, const float *
 		return bs_fail(why, BS_ERR_CONFIG, "Q of %ux%ux%u voxels, %llu samples",
 			       s->matrix[0], s->matrix[1], s->matrix[2],
 			       (unsigned long long)s->samples);
-	phi = malloc(s->samples * 4);
-	if (phi == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "Q: %llu samples",
-			       (unsigned long long)s->samples);
+	for (uint32_t a = 0; a < s->dims; a++) {
+		e.matrix[a] = 2 * s->matrix[a] - 1;
+		voxels *= e.matrix[a];
+	}
+	memcpy(f.matrix, e.matrix, sizeof(f.matrix));
+	bs_need_add(&need, "Q", 1, voxels * 8);
+	bs_need_add(&need, "basis", 1, s->samples * 8);
+	rc = by_fft ? bs_nufft_need(&f, &need, why) : bs_exact_need(&e, &need, why);
+	if (rc == 0)
+		rc = bs_arena_open(&arena, need.total_bytes, why);
+	if (rc != 0)
+		return rc;
+	image = bs_arena_take(&arena, voxels * 8, BS_ALIGN);
+	phi = bs_arena_take(&arena, s->samples * 8, BS_ALIGN);
 	basis_of(phi, s, k);
-	rc = s->sum == BS_SUM_NUFFT ? by_nufft(q, s, k, weight, phi, how->team, why)
-				    : by_exact(q, s, k, weight, phi, how, why);
-	free(phi);
+	rc = by_fft ? bs_nufft_plan(&nufft, &f, k, weight, &arena, how->team, why)
+		    : bs_exact_plan(&exact, &e, k, weight, &arena, how->team, why);
+	if (rc == 0 && by_fft) {
+		bs_nufft_adjoint(nufft, phi, image);
+		put_q(q, s, image, f.matrix);
+		mirror(q, s);
+	} else if (rc == 0) {
+		bs_exact_progress(exact, how->progress, how->arg);
+		bs_exact_adjoint(exact, phi, image);
+		put_q(q, s, image, e.matrix);
+	}
+	bs_nufft_close(nufft);
+	bs_exact_close(exact);
+	bs_arena_close(&arena);
 	return rc;
 }
