@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/whole.h"
+
 #define DRAFT_MARK  ".part-"
 #define DRAFT_TRIES 1000
 
@@ -101,19 +103,7 @@ unsigned bs_draft_sweep(const char *folder)
 
 int bs_draft_write(struct bs_draft *d, const void *bytes, size_t len, struct bs_fail *why)
 {
-	const unsigned char *at = bytes;
-
-	while (len > 0) {
-		ssize_t n = write(d->fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return io_fail(why, "cannot write", d->temp);
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return bs_write_whole(d->fd, bytes, len, -1) ? 0 : io_fail(why, "cannot write", d->temp);
 }
 
 /* Renames to a name that is not taken. Some file systems (NFS) know no RENAME_NOREPLACE, others

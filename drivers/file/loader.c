@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/whole.h"
 #include "drivers/file/program.h"
 
 const char *const bs_load_words[BS_LOADS] = {
@@ -48,17 +49,7 @@ static int start(struct bs_loader *l, enum bs_load what, const struct bs_protoco
 
 void bs_loader_take(struct bs_loader *l, void *to, size_t bytes)
 {
-	char *at = to;
-
-	while (bytes > 0 && !l->cut) {
-		const ssize_t n = read(l->from, at, bytes);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		l->cut = n <= 0;
-		at += l->cut ? 0 : n;
-		bytes -= l->cut ? 0 : (size_t)n;
-	}
+	l->cut = l->cut || bs_read_whole(l->from, to, bytes, -1) < bytes;
 }
 
 int bs_loader_ask(struct bs_loader *l, enum bs_load what, const struct bs_protocol *p,

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/whole.h"
 #include "drivers/log/name.h"
 #include "ipc/wire/envelope.h"
 
@@ -60,25 +61,15 @@ static int go_to(struct bs_log_reader *r, uint32_t segment, struct bs_fail *why)
 /* Reads len bytes at an offset. BS_ERR_LENGTH: the file ends before; BS_ERR_IO. */
 static int get_at(struct bs_log_reader *r, void *to, uint64_t at, size_t len, struct bs_fail *why)
 {
-	unsigned char *p = to;
+	const size_t n = bs_read_whole(r->fd, to, len, (int64_t)at);
 
-	while (len > 0) {
-		ssize_t n = pread(r->fd, p, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			r->read_failed = true;
-			return bs_fail(why, BS_ERR_IO, "cannot be read: %s", strerror(errno));
-		}
-		if (n == 0)
-			return bs_fail(why, BS_ERR_LENGTH, "the file ends at %llu",
-				       (unsigned long long)at);
-		p += n;
-		at += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
+	if (n == len)
+		return 0;
+	if (errno == 0)
+		return bs_fail(why, BS_ERR_LENGTH, "the file ends at %llu",
+			       (unsigned long long)(at + n));
+	r->read_failed = true;
+	return bs_fail(why, BS_ERR_IO, "cannot be read: %s", strerror(errno));
 }
 
 /*

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/whole.h"
+
 bool bs_store_file_gone(int fd)
 {
 	struct stat st;
@@ -44,18 +46,10 @@ int bs_store_file_open(struct bs_store_reader *r, const char *dir, const char *n
 int bs_store_file_read(const struct bs_store_reader *r, const char *dir, unsigned char *to,
 		       size_t len, uint64_t at, struct bs_fail *why)
 {
-	while (len > 0) {
-		const ssize_t n = pread(r->fd, to, len, (off_t)at);
+	const size_t n = bs_read_whole(r->fd, to, len, (int64_t)at);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return bs_fail(why, BS_ERR_IO, "%s/%s: offset %llu: %s", dir, r->name,
-				       (unsigned long long)at,
-				       n == 0 ? "it ends early" : strerror(errno));
-		to += n;
-		at += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return n == len ? 0
+			: bs_fail(why, BS_ERR_IO, "%s/%s: offset %llu: %s", dir, r->name,
+				  (unsigned long long)(at + n),
+				  errno == 0 ? "it ends early" : strerror(errno));
 }

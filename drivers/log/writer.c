@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/whole.h"
 #include "ipc/wire/envelope.h"
 
 /* Most bytes of a padding record: if its frame does not fit into the block, it also fills the next.
@@ -26,27 +27,6 @@ static int log_fail(struct bs_log_writer *w, const char *what, struct bs_fail *w
 {
 	w->failed = true;
 	return io_fail(why, what, w->dir, w->name);
-}
-
-/* Writes all bytes at an offset. False: errno says why not. */
-static bool put_at(int fd, const void *bytes, size_t len, uint64_t at)
-{
-	const unsigned char *p = bytes;
-
-	while (len > 0) {
-		ssize_t n = pwrite(fd, p, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n == 0)
-			errno = ENOSPC;
-		if (n <= 0)
-			return false;
-		p += n;
-		at += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return true;
 }
 
 /* ---- files that are no segments yet ---- */
@@ -69,7 +49,7 @@ static const char *make_zeros(int dir, const char *name, uint64_t bytes)
 	for (uint64_t at = 0; failed == NULL && at < bytes; at += sizeof(zeros)) {
 		uint64_t n = bytes - at < sizeof(zeros) ? bytes - at : sizeof(zeros);
 
-		if (!put_at(fd, zeros, (size_t)n, at))
+		if (!bs_write_whole(fd, zeros, (size_t)n, (int64_t)at))
 			failed = "cannot be filled";
 	}
 	if (failed == NULL && fdatasync(fd) != 0)
@@ -165,7 +145,7 @@ static const char *make_segment(struct bs_log_writer *w, char from[BS_LOG_NAME])
 		return "cannot set its mode";
 	if (flock(w->fd, LOCK_EX | LOCK_NB) != 0)
 		return "cannot be locked";
-	if (!put_at(w->fd, block, sizeof(block), 0))
+	if (!bs_write_whole(w->fd, block, sizeof(block), 0))
 		return "cannot write its head";
 	if (fdatasync(w->fd) != 0)
 		return "cannot sync its head";
@@ -251,7 +231,7 @@ int bs_log_writer_commit(struct bs_log_writer *w, struct bs_fail *why)
 	if (w->used == 0)
 		return 0;
 	bytes = pad(w);
-	if (!put_at(w->fd, w->buffer, bytes, w->at))
+	if (!bs_write_whole(w->fd, w->buffer, bytes, (int64_t)w->at))
 		return log_fail(w, "cannot write", why);
 	if (!w->relaxed && fdatasync(w->fd) != 0)
 		return log_fail(w, "cannot sync", why);
@@ -281,7 +261,7 @@ static int seal_segment(struct bs_log_writer *w, int fd, const struct bs_log_hea
 	bs_log_put_seal(block, seal);
 	if (w->signer != NULL)
 		bs_log_sign_seal(block, w->chain, w->signer);
-	if (!put_at(fd, block, sizeof(block), BS_LOG_SEAL_AT))
+	if (!bs_write_whole(fd, block, sizeof(block), BS_LOG_SEAL_AT))
 		return log_fail(w, "cannot write its seal", why);
 	if (!w->relaxed && fdatasync(fd) != 0)
 		return log_fail(w, "cannot sync its seal", why);

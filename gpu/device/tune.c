@@ -14,6 +14,7 @@
 #include "core/hash.h"
 #include "core/thread/clock.h"
 #include "core/log.h"
+#include "core/whole.h"
 
 #define PATH     1024u
 #define FILE_MAX 65536u
@@ -389,16 +390,9 @@ bool bs_tune_load(struct bs_tuning *t, const struct bs_tune_kind *kind, const ch
 	if (fd < 0 && errno == ENOENT)
 		return false;
 	text = malloc(FILE_MAX + 1);
-	while (fd >= 0 && text != NULL && n < FILE_MAX) {
-		ssize_t got = read(fd, text + n, FILE_MAX - n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0) {
-			fault = got == 0 ? NULL : fault;
-			break;
-		}
-		n += (size_t)got;
+	if (fd >= 0 && text != NULL) {
+		n = bs_read_whole(fd, text, FILE_MAX, -1);
+		fault = n < FILE_MAX && errno == 0 ? NULL : fault;
 	}
 	if (fault == NULL) {
 		text[n] = '\0';

@@ -12,9 +12,10 @@
 
 #include "core/hash.h"
 #include "core/log.h"
+#include "core/whole.h"
 
 #define PATH 1024u
-#define PART (1u << 20) /* bytes that are read and compared, or written, at a time */
+#define PART (1u << 20) /* bytes that are read and compared at a time */
 
 /*
  * The header is written as it is in memory. On a machine of the other byte order the magic number
@@ -55,40 +56,6 @@ static struct header header_of(const struct bs_q_spec *s, uint32_t maker, const 
 	return h;
 }
 
-static bool read_all(int fd, void *to, size_t n)
-{
-	unsigned char *p = to;
-
-	while (n > 0) {
-		ssize_t got = read(fd, p, n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		p += got;
-		n -= (size_t)got;
-	}
-	return true;
-}
-
-static bool write_all(int fd, const void *from, size_t n)
-{
-	const unsigned char *p = from;
-
-	while (n > 0) {
-		ssize_t put = write(fd, p, n < PART ? n : PART);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return false;
-		p += put;
-		n -= (size_t)put;
-	}
-	return true;
-}
-
 /* Returns true when the file's next n bytes equal `wanted`. */
 static bool same(int fd, const void *wanted, size_t n, unsigned char *part)
 {
@@ -97,7 +64,7 @@ static bool same(int fd, const void *wanted, size_t n, unsigned char *part)
 	while (n > 0) {
 		size_t now = n < PART ? n : PART;
 
-		if (!read_all(fd, part, now) || memcmp(part, p, now) != 0)
+		if (bs_read_whole(fd, part, now, -1) < now || memcmp(part, p, now) != 0)
 			return false;
 		p += now;
 		n -= now;
@@ -126,7 +93,8 @@ static const char *load_q(float *q, const struct header *h, const float *k, cons
 	else if (!same(fd, k, h->k_bytes, part) ||
 		 (weight != NULL && !same(fd, weight, h->weight_bytes, part)))
 		fault = "is of another trajectory, or damaged";
-	else if (!read_all(fd, q, h->q_bytes) || !read_all(fd, &stored, sizeof(stored)))
+	else if (bs_read_whole(fd, q, h->q_bytes, -1) < h->q_bytes ||
+		 bs_read_whole(fd, &stored, sizeof(stored), -1) < sizeof(stored))
 		fault = "cannot be read";
 	if (fault == NULL) {
 		sum = bs_hash_words(key, q, h->q_bytes);
@@ -155,9 +123,9 @@ static bool save(const float *q, const struct header *h, const float *k, const f
 		return false;
 	}
 	/* The write is not waited for: a file torn by a loss of power is found by its checksum. */
-	good = write_all(fd, h, sizeof(*h)) && write_all(fd, k, h->k_bytes) &&
-	       (weight == NULL || write_all(fd, weight, h->weight_bytes)) &&
-	       write_all(fd, q, h->q_bytes) && write_all(fd, &sum, sizeof(sum)) &&
+	good = bs_write_whole(fd, h, sizeof(*h), -1) && bs_write_whole(fd, k, h->k_bytes, -1) &&
+	       (weight == NULL || bs_write_whole(fd, weight, h->weight_bytes, -1)) &&
+	       bs_write_whole(fd, q, h->q_bytes, -1) && bs_write_whole(fd, &sum, sizeof(sum), -1) &&
 	       fchmod(fd, 0640) == 0;
 	good = close(fd) == 0 && good;
 	if (good && rename(temp, path) == 0)

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/whole.h"
+
 #define HDR_BYTES_MAX 65536u /* most bytes of a header; BART adds only its command line */
 #define VALUE_BYTES   (2 * sizeof(float))
 
@@ -79,23 +81,12 @@ int bs_cfl_parse(uint64_t dims[BS_CFL_DIMS], uint64_t *size, const char *text, s
 	return 0;
 }
 
-static int read_full(int fd, void *to, size_t len)
+static bool read_full(int fd, void *to, size_t len)
 {
-	unsigned char *at = to;
-
-	while (len > 0) {
-		ssize_t n = read(fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n == 0)
-			errno = EIO; /* the file has become shorter since it was opened */
-		if (n <= 0)
-			return -1;
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	if (bs_read_whole(fd, to, len, -1) == len)
+		return true;
+	errno = errno == 0 ? EIO : errno; /* the file has become shorter since it was opened */
+	return false;
 }
 
 /* Opens a regular file and finds its length in bytes. */
@@ -125,7 +116,7 @@ static int read_header(struct bs_cfl *c, const char *path, struct bs_fail *why)
 		return fd;
 	if (bytes > sizeof(text))
 		rc = bs_fail(why, BS_ERR_FORMAT, "%s: a header of %" PRIu64 " bytes", path, bytes);
-	else if (read_full(fd, text, (size_t)bytes) != 0)
+	else if (!read_full(fd, text, (size_t)bytes))
 		rc = bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
 	else
 		rc = bs_cfl_parse(c->dims, &c->size, text, (size_t)bytes, path, why);
@@ -157,7 +148,7 @@ int bs_cfl_read(struct bs_cfl *c, const char *name, struct bs_fail *why)
 			     path, bytes, (uint64_t)(c->size * VALUE_BYTES));
 	else if ((c->data = malloc((size_t)bytes)) == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "%s: no memory for %" PRIu64 " bytes", path, bytes);
-	else if (read_full(fd, c->data, (size_t)bytes) != 0)
+	else if (!read_full(fd, c->data, (size_t)bytes))
 		rc = bs_fail(why, BS_ERR_IO, "%s: %s", path, strerror(errno));
 	(void)close(fd);
 	if (rc != 0)

@@ -1,7 +1,6 @@
 /* drivers/tool/load/load.c - see load.h */
 #include "drivers/tool/load/load.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/solve/csr.h"
+#include "core/whole.h"
 #include "drivers/file/loader.h"
 #include "drivers/tool/load/cfl.h"
 #include "drivers/tool/load/mtx.h"
@@ -186,19 +186,7 @@ static int load_w(struct bs_csr *m, const struct bs_protocol *p, struct bs_fail 
 
 static bool write_all(const void *bytes, size_t len)
 {
-	const char *at = bytes;
-
-	while (len > 0) {
-		const ssize_t n = write(STDOUT_FILENO, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		at += n;
-		len -= (size_t)n;
-	}
-	return true;
+	return bs_write_whole(STDOUT_FILENO, bytes, len, -1);
 }
 
 static bool answer(int rc, struct bs_load_answer *a)
