@@ -9,7 +9,6 @@
 #include "gpu/grappa/slice_cuda.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/protocol.h"
 #include "gpu/device/check.h"

@@ -7,7 +7,6 @@
 #include "gpu/solve/segments_cuda.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "gpu/device/check.h"
 #include "gpu/nufft/nufft_cuda.h"

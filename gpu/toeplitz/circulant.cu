@@ -2,7 +2,6 @@
 #include "gpu/toeplitz/circulant_cuda.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/sizes.h"
 #include "gpu/device/check.h"

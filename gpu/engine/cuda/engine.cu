@@ -5,7 +5,6 @@
  * host watches the solve, iteration by iteration. A solve whose graph would be too large is
  * launched in two parts.
  */
-#include <string.h>
 
 #include "core/log.h"
 #include "core/thread/clock.h"

@@ -2,7 +2,6 @@
 #include "gpu/engine/multi/ls.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "gpu/device/check.h"
 #include "gpu/solve/ls_cuda.h"
