@@ -106,17 +106,16 @@ int bs_draft_write(struct bs_draft *d, const void *bytes, size_t len, struct bs_
 	return bs_write_whole(d->fd, bytes, len, -1) ? 0 : io_fail(why, "cannot write", d->temp);
 }
 
-/* Renames to a name that is not taken. Some file systems (NFS) know no RENAME_NOREPLACE, others
- * (FAT) no hard links. */
-static int rename_new(const char *from, const char *to)
+/* Some file systems (NFS) know no RENAME_NOREPLACE, others (FAT) no hard links. */
+int bs_draft_rename(int dir, const char *from, const char *to)
 {
-	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+	if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -1;
-	if (link(from, to) != 0)
+	if (linkat(dir, from, dir, to, 0) != 0)
 		return -1;
-	return unlink(from);
+	return unlinkat(dir, from, 0);
 }
 
 /* Syncs the folder, without which the new name is not on the disk. Some file systems cannot. */
@@ -138,7 +137,8 @@ int bs_draft_commit(struct bs_draft *d, const char *path, enum bs_draft_mode mod
 {
 	if (fsync(d->fd) != 0)
 		return io_fail(why, "cannot sync", d->temp);
-	if ((mode == BS_DRAFT_REPLACE ? rename(d->temp, path) : rename_new(d->temp, path)) != 0) {
+	if ((mode == BS_DRAFT_REPLACE ? rename(d->temp, path)
+				      : bs_draft_rename(AT_FDCWD, d->temp, path)) != 0) {
 		if (mode == BS_DRAFT_KEEP && errno == EEXIST)
 			return BS_DRAFT_EXISTS;
 		return io_fail(why, "cannot rename the finished file to this", path);

@@ -33,6 +33,8 @@ void bs_draft_drop(struct bs_draft *d);
 /* Commits if rc, the result of the writing, is 0; else, or if that fails, drops the draft. */
 int bs_draft_end(struct bs_draft *d, int rc, const char *path, enum bs_draft_mode mode,
 		 struct bs_fail *why);
+/* Renames a file of a folder to a name that is not taken. Returns 0, or -1 and errno. */
+int bs_draft_rename(int dir, const char *from, const char *to);
 /* Removes the folder's drafts whose writers have died. Returns their number. */
 unsigned bs_draft_sweep(const char *folder);
 

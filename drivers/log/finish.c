@@ -17,6 +17,19 @@ static int io_fail(struct bs_fail *why, const char *path, const char *what)
 	return bs_fail(why, BS_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
 }
 
+/* Opens a log's file, which is locked until it is closed. Returns its descriptor, or an error. */
+static int open_locked(const char *path, int how, struct bs_fail *why)
+{
+	const int fd = open(path, how | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0)
+		return io_fail(why, path, "cannot be opened");
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	(void)close(fd);
+	return bs_fail(why, BS_ERR_STATE, "%s: is being written", path);
+}
+
 /*
  * Writes a seal. end: offset where the file is cut; 0: it is not cut. signer: signs it, with the
  * chain; NULL: it is not signed.
@@ -24,19 +37,17 @@ static int io_fail(struct bs_fail *why, const char *path, const char *what)
 static int seal(const char *path, const struct bs_log_head *h, uint64_t end,
 		const struct bs_signer *signer, const uint8_t *chain, struct bs_fail *why)
 {
-	const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	const int fd = open_locked(path, O_WRONLY, why);
 	unsigned char block[BS_LOG_BLOCK];
 	int rc = 0;
 
 	if (fd < 0)
-		return io_fail(why, path, "cannot be opened");
+		return fd;
 	bs_log_put_seal(block, h);
 	if (signer != NULL)
 		bs_log_sign_seal(block, chain, signer);
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-		rc = bs_fail(why, BS_ERR_STATE, "%s: is being written", path);
-	else if (pwrite(fd, block, sizeof(block), BS_LOG_SEAL_AT) != (ssize_t)sizeof(block) ||
-		 fdatasync(fd) != 0)
+	if (pwrite(fd, block, sizeof(block), BS_LOG_SEAL_AT) != (ssize_t)sizeof(block) ||
+	    fdatasync(fd) != 0)
 		rc = io_fail(why, path, "cannot be sealed");
 	else if (end != 0 && ftruncate(fd, (off_t)end) != 0)
 		rc = io_fail(why, path, "is sealed but cannot be cut");
@@ -46,14 +57,12 @@ static int seal(const char *path, const struct bs_log_head *h, uint64_t end,
 
 static int settle_file(const char *path, struct bs_fail *why)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	const int fd = open_locked(path, O_RDONLY, why);
 	int rc = 0;
 
 	if (fd < 0)
-		return io_fail(why, path, "cannot be opened");
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-		rc = bs_fail(why, BS_ERR_STATE, "%s: is being written", path);
-	else if (fdatasync(fd) != 0 && fdatasync(fd) != 0) /* the first may report an old error */
+		return fd;
+	if (fdatasync(fd) != 0 && fdatasync(fd) != 0) /* the first may report an old error */
 		rc = io_fail(why, path, "cannot be synced");
 	else
 		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -145,16 +154,14 @@ int bs_log_cut(const char *dir, const char *name, struct bs_fail *why)
 	int rc = 0;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = open_locked(path, O_RDWR, why);
 	if (fd < 0)
-		return io_fail(why, path, "cannot be opened");
-	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-		rc = bs_fail(why, BS_ERR_STATE, "%s: is being written", path);
-	else if (pread(fd, blocks, sizeof(blocks), 0) == (ssize_t)sizeof(blocks) &&
-		 bs_log_get_head(&head, blocks, NULL) == 0 &&
-		 bs_log_get_seal(&seal, blocks + BS_LOG_SEAL_AT, NULL) == 0 && seal.id == head.id &&
-		 seal.last && fstat(fd, &st) == 0 && (uint64_t)st.st_size > seal.end &&
-		 ftruncate(fd, (off_t)seal.end) != 0)
+		return fd;
+	if (pread(fd, blocks, sizeof(blocks), 0) == (ssize_t)sizeof(blocks) &&
+	    bs_log_get_head(&head, blocks, NULL) == 0 &&
+	    bs_log_get_seal(&seal, blocks + BS_LOG_SEAL_AT, NULL) == 0 && seal.id == head.id &&
+	    seal.last && fstat(fd, &st) == 0 && (uint64_t)st.st_size > seal.end &&
+	    ftruncate(fd, (off_t)seal.end) != 0)
 		rc = io_fail(why, path, "is sealed but cannot be cut");
 	(void)close(fd);
 	return rc;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/whole.h"
+#include "drivers/file/draft.h"
 #include "ipc/wire/envelope.h"
 
 /* Most bytes of a padding record: if its frame does not fit into the block, it also fills the next.
@@ -62,18 +63,6 @@ static const char *make_zeros(int dir, const char *name, uint64_t bytes)
 	return failed;
 }
 
-/* Renames a file, never over another one. Not every file system has RENAME_NOREPLACE. */
-static int name_new(int dir, const char *from, const char *to)
-{
-	if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0)
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -1;
-	if (linkat(dir, from, dir, to, 0) != 0)
-		return -1;
-	return unlinkat(dir, from, 0);
-}
-
 int bs_log_spare_fill(const char *dir, unsigned index, uint64_t bytes, struct bs_fail *why)
 {
 	char name[32];
@@ -93,7 +82,7 @@ int bs_log_spare_fill(const char *dir, unsigned index, uint64_t bytes, struct bs
 							: make_zeros(dir_fd, part, bytes);
 	else
 		part[0] = '\0';
-	if (failed == NULL && part[0] != '\0' && name_new(dir_fd, part, name) != 0) {
+	if (failed == NULL && part[0] != '\0' && bs_draft_rename(dir_fd, part, name) != 0) {
 		failed = "cannot be renamed";
 		(void)unlinkat(dir_fd, part, 0);
 	}
@@ -149,7 +138,7 @@ static const char *make_segment(struct bs_log_writer *w, char from[BS_LOG_NAME])
 		return "cannot write its head";
 	if (fdatasync(w->fd) != 0)
 		return "cannot sync its head";
-	if (name_new(w->dir_fd, from, w->name) != 0)
+	if (bs_draft_rename(w->dir_fd, from, w->name) != 0)
 		return "cannot get its name";
 	memcpy(from, w->name, BS_LOG_NAME);
 	if (fsync(w->dir_fd) != 0 && errno != EINVAL) /* some file systems cannot sync folders */
