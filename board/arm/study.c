@@ -13,11 +13,6 @@ static void name_it(char *to, size_t size, const struct bs_kept *k)
 	(void)snprintf(to, size, "%s", k->scan[0] != '\0' ? k->scan : k->study);
 }
 
-static uint64_t maps_bytes(const struct bs_protocol *p)
-{
-	return p->slices * bs_protocol_map_values(p) * 8;
-}
-
 static void take_field(struct bs_armed *a, const struct bs_kept *kept, const float *hz)
 {
 	const struct bs_protocol *p = a->protocol;
@@ -150,7 +145,8 @@ static void leave_maps(const struct bs_armed *a, struct bs_study *study,
 	kept = bs_study_fill(study, BS_KEPT_MAPS, scan, a->protocol, info, &data);
 	if (kept == NULL)
 		return;
-	memcpy(data, a->loaded.maps, (size_t)maps_bytes(a->protocol));
+	memcpy(data, a->loaded.maps,
+	       (size_t)(a->protocol->slices * bs_protocol_map_values(a->protocol) * 8));
 	bs_study_keep(study, kept);
 }
 

@@ -11,11 +11,6 @@
 #include "core/thread/clock.h"
 #include "drivers/log/folder.h"
 
-static void wake_thread(struct bs_keeper *k)
-{
-	bs_bell_ring(&k->bell, k->bell_fd);
-}
-
 /* Puts an entry and its message into the ring. entry: without its index. False: no room. */
 static bool put_entry(struct bs_keeper *k, const struct bs_spool_entry *entry,
 		      const unsigned char *msg)
@@ -43,7 +38,7 @@ static bool put_entry(struct bs_keeper *k, const struct bs_spool_entry *entry,
 		k->progress_ns = e->put_ns;
 	atomic_store(&r->put, index + 1);
 	atomic_store(&r->head, at + bytes);
-	wake_thread(k);
+	bs_bell_ring(&k->bell, k->bell_fd);
 	return true;
 }
 

@@ -118,15 +118,10 @@ const char *bs_geometry_words(char words[BS_GEOMETRY_WORDS], const struct bs_pro
 
 /* ---- the header ---- */
 
-static bool conventional_epi(const struct bs_scan_info *info)
-{
-	return strcmp(info->trajectory_name, "epi") == 0 &&
-	       strcmp(info->description, "ConventionalEPI") == 0;
-}
-
 bool bs_admit_ramps(const struct bs_scan_info *info)
 {
-	return conventional_epi(info) && info->ramp_up_us > 0.0f &&
+	return strcmp(info->trajectory_name, "epi") == 0 &&
+	       strcmp(info->description, "ConventionalEPI") == 0 && info->ramp_up_us > 0.0f &&
 	       info->acquisition_delay_us < info->ramp_up_us;
 }
 

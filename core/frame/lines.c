@@ -352,11 +352,6 @@ static void put_outside(struct bs_text *t, const char *what, uint32_t size, uint
 	bs_text_put(t, " of %u were not measured (%s)", size, why);
 }
 
-static bool completes(const struct bs_protocol *p)
-{
-	return bs_plan_has(&p->plan, BS_PLAN_POCS);
-}
-
 static const char *const axis_lines[2] = { "line", "partition" };
 
 /* Returns true where lines that an accelerated scan leaves out appear as folds in the images. */
@@ -428,7 +423,7 @@ static void put_zeros(struct bs_text *t, const struct bs_protocol *p, const char
 {
 	const enum outside o = outside_of(size, first, last);
 
-	if (o == NOWHERE || (o == ONE_SIDE && completes(p)))
+	if (o == NOWHERE || (o == ONE_SIDE && bs_plan_has(&p->plan, BS_PLAN_POCS)))
 		return;
 	put_outside(t, what, size, first, last, o == ONE_SIDE ? sided : "lower resolution");
 	bs_text_put(t, " and are zeros");

@@ -75,11 +75,6 @@ static uint32_t completed_of(const struct bs_protocol *p)
 	return p->plan.joint ? bs_protocol_map_images(p) : p->coils;
 }
 
-static uint64_t image_bytes(const struct bs_protocol *p)
-{
-	return bs_protocol_voxels(p) * 8u;
-}
-
 /* Returns the bytes of one coil's image before partial Fourier completes it. */
 static uint64_t grid_bytes(const struct bs_protocol *p)
 {
@@ -93,7 +88,7 @@ static void lay_out_images(struct engine *e, struct bs_room *r)
 {
 	const struct bs_protocol *p = e->p;
 	const bool lines = p->plan.encode == BS_ENCODE_LINES;
-	const uint64_t bytes = image_bytes(p);
+	const uint64_t bytes = bs_protocol_voxels(p) * 8u;
 	const uint32_t images = images_of(p);
 
 	if (p->plan.solve == BS_SOLVE_NONE) {

@@ -90,11 +90,6 @@ static uint64_t readouts_of(const struct bs_protocol *p)
 	return (uint64_t)p->readouts * (p->averages > 1 ? p->averages : 1);
 }
 
-static uint64_t quota_of(const struct bs_protocol *p)
-{
-	return readouts_of(p) * p->contrasts * bs_protocol_lanes(p);
-}
-
 static void lay(struct bs_mixer *f, struct bs_room *r)
 {
 	const struct bs_protocol *p = f->p;
@@ -128,7 +123,7 @@ static void set_out(struct bs_mixer *f, const struct bs_protocol *p)
 	f->bands = bs_plan_has(&p->plan, BS_PLAN_APART) ? p->multiband.factor : 1;
 	f->slices = p->virtual_coils > 0 ? p->slices / f->bands : 1;
 	f->rows = bs_protocol_rows(p) * f->bands;
-	f->quota = (uint32_t)quota_of(p) * f->bands;
+	f->quota = (uint32_t)(readouts_of(p) * p->contrasts * bs_protocol_lanes(p)) * f->bands;
 	f->room = 2 * ((size_t)p->samples + p->discard) * p->coils + bs_protocol_path(p);
 	f->stride = (p->readouts + SPREAD - 1) / SPREAD;
 	f->calibrating =

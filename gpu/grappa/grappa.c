@@ -86,11 +86,6 @@ static uint32_t unknowns(const struct bs_grappa_spec *s)
 	return most_sources(s) * s->kernel[0] * s->coils;
 }
 
-static uint64_t kept_floats(const struct bs_grappa_spec *s)
-{
-	return (uint64_t)s->neighborhoods * unknowns(s) * s->coils * 2 * (1 + ends_of(s));
-}
-
 static int check_spec(const struct bs_grappa_spec *s, struct bs_fail *why)
 {
 	for (int a = 0; a < 3; a++)
@@ -125,7 +120,7 @@ static void lay_out(struct bs_grappa *g, const struct bs_grappa_spec *s, struct 
 
 	g->s = *s;
 	g->near = neighbors_of(s);
-	g->kept_size = kept_floats(s);
+	g->kept_size = (uint64_t)s->neighborhoods * unknowns(s) * s->coils * 2 * (1 + ends_of(s));
 	g->phase_step = bs_grappa_wave_floats(s->columns);
 	g->expanded_size = (size_t)most_sources(s) * s->coils * 4 * BS_GRAPPA_COLUMNS;
 	bs_neighbors_take(&g->near, r);

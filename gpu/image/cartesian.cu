@@ -65,11 +65,6 @@ static bool completes(const struct bs_protocol *p)
 	return bs_left_out_wanted(p) && p->plan.solve == BS_SOLVE_NONE;
 }
 
-static uint32_t columns_of(const struct bs_protocol *p)
-{
-	return bs_lines_spec(p).matrix[0];
-}
-
 static struct bs_pocs_spec pocs_of(const struct bs_protocol *p)
 {
 	const struct bs_cart_spec cart = bs_lines_spec(p);
@@ -89,7 +84,7 @@ static bool takes_apart(const struct bs_protocol *p)
 
 static uint64_t half_bytes(const struct bs_protocol *p)
 {
-	return bs_devmem_round(lines_of(p) * columns_of(p) * p->coils * 8);
+	return bs_devmem_round(lines_of(p) * bs_lines_spec(p).matrix[0] * p->coils * 8);
 }
 
 static uint64_t frame_bytes(const struct bs_protocol *p)

@@ -67,17 +67,12 @@ static void shape_plan(struct bs_pocs *p, const struct bs_pocs_spec *s)
 	p->block = round_up((size_t)longest * 2 * p->fft->lanes, BS_ALIGN / sizeof(float));
 }
 
-static uint32_t together(const struct bs_pocs_spec *s)
-{
-	return s->images < TOGETHER ? s->images : TOGETHER;
-}
-
 static void lay_out(struct bs_pocs *p, struct bs_room *r)
 {
 	const struct bs_pocs_spec *s = &p->s;
 
-	bs_room_take(r, &p->work, "partial Fourier images", (uint64_t)together(s) * 3,
-		     p->volume * 8);
+	bs_room_take(r, &p->work, "partial Fourier images",
+		     (uint64_t)(s->images < TOGETHER ? s->images : TOGETHER) * 3, p->volume * 8);
 	bs_room_take(r, &p->blocks, "partial Fourier lines", (uint64_t)BS_TEAM_MAX * 2,
 		     p->block * 4);
 	for (int a = 0; a < 3; a++)

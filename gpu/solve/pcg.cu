@@ -98,11 +98,6 @@ int bs_pcg_cuda_need(const struct bs_pcg_cuda_spec *spec, uint64_t *bytes, struc
 	return 0;
 }
 
-static float *own_addend(const struct bs_pcg_cuda *c)
-{
-	return c->system.addends + 2 * c->system.part * c->v.voxels;
-}
-
 /*
  * Applies A to these images without the constraint, or makes the addends of it, by coil or of this
  * GPU.
@@ -112,7 +107,8 @@ static int product(struct bs_pcg_cuda *c, const float2 *images, const int *stop,
 {
 	const struct bs_pcg_cuda_system *s = &c->system;
 	const float *in = (const float *)images;
-	float *q = s->parts > 0 ? own_addend(c) : (float *)c->v.q;
+	float *q = s->parts > 0 ? c->system.addends + 2 * c->system.part * c->v.voxels
+				: (float *)c->v.q;
 
 	if (s->apply != NULL)
 		return s->apply(s->self, in, q, stream, why);

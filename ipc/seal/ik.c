@@ -4,12 +4,6 @@
 #include <sodium.h>
 #include <string.h>
 
-static const char *name_of(enum bs_suite suite)
-{
-	return suite == BS_SUITE_AESGCM ? "Noise_IK_25519_AESGCM_SHA256"
-					: "Noise_IK_25519_ChaChaPoly_SHA256";
-}
-
 /* ---- the symmetric state ---- */
 
 static void mix_hash(struct bs_ik *n, const void *data, size_t len)
@@ -93,7 +87,8 @@ void bs_ik_set_ephemeral(struct bs_ik *n, const uint8_t secret[BS_IK_KEY])
 void bs_ik_start(struct bs_ik *n, enum bs_suite suite, const char *prologue,
 		 const struct bs_ik_pair *own, const uint8_t *remote)
 {
-	const char *name = name_of(suite);
+	const char *name = suite == BS_SUITE_AESGCM ? "Noise_IK_25519_AESGCM_SHA256"
+						    : "Noise_IK_25519_ChaChaPoly_SHA256";
 
 	memset(n, 0, sizeof(*n));
 	n->suite = suite;

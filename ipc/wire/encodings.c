@@ -8,11 +8,6 @@
 
 #define AT(field) offsetof(struct bs_mrd_encoding, field)
 
-static int axis_of(const char *name)
-{
-	return name[0] >= 'x' && name[0] <= 'z' && name[1] == '\0' ? name[0] - 'x' : -1;
-}
-
 void bs_encodings_put(struct bs_encoding_written *w, const char *const path[3], const char *text)
 {
 	static const struct {
@@ -23,7 +18,9 @@ void bs_encodings_put(struct bs_encoding_written *w, const char *const path[3], 
 		      { "reconSpace", "matrixSize", AT(recon), false },
 		      { "encodedSpace", "fieldOfView_mm", AT(encoded_fov_mm), true },
 		      { "reconSpace", "fieldOfView_mm", AT(fov_mm), true } };
-	const int axis = axis_of(path[2]);
+	const int axis = path[2][0] >= 'x' && path[2][0] <= 'z' && path[2][1] == '\0'
+				 ? path[2][0] - 'x'
+				 : -1;
 	double v;
 
 	for (size_t i = 0; axis >= 0 && i < sizeof(known) / sizeof(known[0]); i++) {

@@ -178,12 +178,6 @@ static bool on_grid(const struct bs_scanplan *p, uint32_t line, uint32_t part, u
 	return on(y, 0, p->accel[0]) && on(z, y / (int64_t)p->accel[0] * p->shift, p->accel[1]);
 }
 
-static bool in_block(const struct bs_scanlines *l, uint32_t line, uint32_t part)
-{
-	return line >= l->block[0][0] && line < l->block[0][1] && part >= l->block[1][0] &&
-	       part < l->block[1][1];
-}
-
 static bool has_bands(const struct bs_scanlines *l)
 {
 	return l->plan.multiband.bands > 1;
@@ -257,7 +251,8 @@ static void list_frame(struct bs_scanlines *l, uint32_t repetition)
 	for (uint32_t part = l->first[1]; part < l->end[1]; part++)
 		for (uint32_t line = l->first[0]; line < l->end[0]; line++) {
 			bool grid = on_grid(p, line, part, shifts ? repetition % p->accel[0] : 0);
-			bool block = embedded && in_block(l, line, part);
+			bool block = embedded && line >= l->block[0][0] && line < l->block[0][1] &&
+				     part >= l->block[1][0] && part < l->block[1][1];
 			uint64_t flags = grid ? BS_MRD_IS_CALIBRATION_TOO : BS_MRD_IS_CALIBRATION;
 
 			if (grid || block)

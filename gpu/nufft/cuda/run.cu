@@ -42,11 +42,6 @@ static int pass(const struct bs_nufft_cuda *p, const bs_line_pass *of, int sign,
 	return bs_line_launch(&own, sign, in, out, stream, why);
 }
 
-static const float2 *samples_of(const struct bs_nufft_cuda *p, struct turn t, const float2 *data)
-{
-	return data + t.first * p->spec.samples;
-}
-
 static uint64_t voxels_of(const struct bs_nufft_cuda *p)
 {
 	const struct bs_nufft_choice *c = &p->choice;
@@ -172,8 +167,8 @@ static int chunk_image(struct bs_nufft_cuda *p, uint64_t chunk, const float2 *da
 		const struct turn t = turn_of(p, i);
 		float2 *to = image + t.first * voxels_of(p);
 
-		rc = turn_image(p, chunk, t, samples_of(p, t, data), add ? between : to, stream,
-				why);
+		rc = turn_image(p, chunk, t, data + t.first * p->spec.samples, add ? between : to,
+				stream, why);
 		if (rc == 0 && add)
 			rc = bs_nufft_sum(to, between, t.coils * voxels_of(p), stream, why);
 	}
