@@ -140,7 +140,7 @@ struct bs_traj_spec {
 	bool third_ignored;
 	/* delays in samples: xx, yy, zz; xy, xz, yz (core/traj/delay.h) */
 	float delay[3], delay_cross[3];
-	/* type stream: delays are estimated from each scan's own spokes (gpu/solve/paths.h) */
+	/* type stream: delays are estimated from each scan's own spokes (gpu/encode/path.c) */
 	bool estimate_delay;
 	double tolerance;  /* largest difference between stream and table in cycles per voxel */
 	double min_extent; /* |k| that the table must reach on each axis, cycles per voxel */

@@ -18,7 +18,7 @@
  * bright: the s of the frame, once finish has been executed.
  * Only plan and close allocate. One stream, one caller. Errors: BS_ERR_GPU, BS_ERR_NOMEM,
  * BS_ERR_UNSUPPORTED (not 2D; windows wider than 8 cells), those of nufft.h.
- * Host twin: gpu/solve/paths.c. Test: test/twin/engine/twin_path.c
+ * Host twin: gpu/encode/path.c. Test: test/twin/engine/twin_path.c
  */
 #ifndef BS_GPU_NUFFT_PATH_CUDA_H
 #define BS_GPU_NUFFT_PATH_CUDA_H

@@ -107,7 +107,7 @@ static int finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream, 
 	return bs_path_cuda_finish(((struct pathed *)op)->path, frame, image, stream, why);
 }
 
-/* Checks the path's extent as bs_paths_finish does. */
+/* Checks the path's extent as gpu/encode/path.c does. */
 static int outcome(void *op, uint32_t frame, struct bs_fail *why)
 {
 	const struct pathed *f = (const struct pathed *)op;
