@@ -1,11 +1,11 @@
 /*
  * board/tool/selftest/known.h - what a self-test knows of the readouts that it gives
  *
- * For selftest.c and brought.c, which has the protocols whose scans bring lines beside those of the
- * image: EPI's phase-correction lines, lines that calibrate GRAPPA, references of slices at once,
- * maps of the scan. Each slice is some Gaussians, small ones, which each coil sees by a number of
- * its own. Of the lines that an image is made of some are left out, run backwards, or hold several
- * slices; the image is held to the sum over the lines as they would be without that.
+ * For selftest.c, known.c and brought.c, which has the protocols whose scans bring more than an
+ * image's lines: EPI's phase-correction lines, lines that calibrate GRAPPA, references of slices at
+ * once, maps of the scan. Each slice is some small Gaussians, which each coil sees by a number
+ * of its own. Of the lines that an image is made of some are left out, run backwards, or hold
+ * several slices; the image is held to the sum over the lines as they would be without that.
  */
 #ifndef BS_BOARD_TOOL_SELFTEST_KNOWN_H
 #define BS_BOARD_TOOL_SELFTEST_KNOWN_H
@@ -70,14 +70,24 @@ static inline double complex turn(const double k[3], const double x[3], double s
 	return turn_by(sign * (k[0] * x[0] + k[1] * x[1] + k[2] * x[2] + off));
 }
 
+static inline double complex of(const float *v)
+{
+	return (double)v[0] + (double)v[1] * I;
+}
+
+/* Where a voxel lies, in voxels from the center. */
 void bs_known_place(const struct selftest *t, size_t voxel, double x[3]);
 void bs_known_k(const struct selftest *t, uint32_t row, uint32_t s, double k[3]);
+/* Off resonance, cycles of a voxel at the time of a readout's sample. */
+double bs_known_field(const struct selftest *t, size_t voxel, double sample);
 /* Adds a sample [coil][samples] to the sums at the places, or keeps it as one of those to fit. */
 void bs_known_note(struct selftest *t, uint32_t row, uint32_t s, const double k[3],
 		   const float *data);
 /* Gives the engine the readout in m->samples, and takes what images are made. */
 int bs_known_give(struct selftest *t, const struct bs_mrd_acq *h, uint32_t row,
 		  struct bs_fail *why);
+/* Takes images that are made: the last one of the slice that is looked at is kept. */
+int bs_known_take(struct selftest *t, struct bs_fail *why);
 
 /* The next functions are in brought.c. */
 /* Scans of the protocol bring lines beside those of the image. */

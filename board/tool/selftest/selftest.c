@@ -80,11 +80,6 @@ static const char *untested(const struct bs_armed *a)
 	return bs_known_brought(p) ? bs_known_untold(p) : untested_sums(p);
 }
 
-static double complex of(const float *v)
-{
-	return (double)v[0] + (double)v[1] * I;
-}
-
 /* Coil c's map at a voxel of slice 0; 1 where no maps are used. */
 static double complex map_of(const struct selftest *t, uint32_t c, size_t voxel)
 {
@@ -101,40 +96,6 @@ static double power_of(const struct selftest *t, size_t voxel)
 	for (uint32_t c = 0; c < t->p->coils; c++)
 		sum += pow(cabs(map_of(t, c, voxel)), 2.0);
 	return sum;
-}
-
-void bs_known_place(const struct selftest *t, size_t voxel, double x[3])
-{
-	const uint32_t *n = t->p->matrix;
-	const size_t at[3] = { voxel % n[0], voxel / n[0] % n[1], voxel / n[0] / n[1] };
-
-	for (int a = 0; a < 3; a++)
-		x[a] = (double)at[a] - n[a] / 2;
-}
-
-void bs_known_k(const struct selftest *t, uint32_t row, uint32_t s, double k[3])
-{
-	const uint32_t *E = t->p->encoded;
-	const double line[3] = { s, E[1] > 0 ? row % E[1] : 0, E[1] > 0 ? row / E[1] : 0 };
-
-	for (uint32_t a = 0; a < 3; a++)
-		if (t->traj == NULL)
-			k[a] = E[a] > 1 ? (line[a] - E[a] / 2) / E[a] : 0.0;
-		else
-			k[a] = a < t->traj->dims ? (double)t->traj->k[((size_t)row * t->p->samples +
-								       s) * t->traj->dims +
-								      a]
-						 : 0.0;
-}
-
-/* Off resonance, cycles of a voxel at the time of a readout's sample. */
-static double field_of(const struct selftest *t, size_t voxel, double sample)
-{
-	const struct bs_field_spec *f = &t->p->field;
-
-	return t->field != NULL ? (double)t->field[voxel] *
-					  (f->start_ms * 1e-3 + sample * f->dwell_us * 1e-6)
-				: 0.0;
 }
 
 /* Draws the voxels to look at, and the Gaussians' where the coils see something. */
@@ -173,39 +134,12 @@ static void read_spots(const struct selftest *t, const double k[3], double sampl
 	for (uint32_t c = 0; c < t->p->coils; c++)
 		is[c] = 0.0;
 	for (uint32_t j = 0; j < SPOTS; j++) {
-		const double complex e = size * (1.0 - 0.25 * j) *
-					 turn(k, t->spot[j], -1.0, field_of(t, t->at[j], sample));
+		const double complex e =
+			size * (1.0 - 0.25 * j) *
+			turn(k, t->spot[j], -1.0, bs_known_field(t, t->at[j], sample));
 
 		for (uint32_t c = 0; c < t->p->coils; c++)
 			is[c] += map_of(t, c, t->at[j]) * e;
-	}
-}
-
-/* Adds a sample to the sums at the voxels, or keeps it as one of those to compare. */
-void bs_known_note(struct selftest *t, uint32_t row, uint32_t s, const double k[3],
-		   const float *data)
-{
-	const uint64_t at = (uint64_t)row * t->p->samples + s;
-	const double scale = t->traj == NULL ? 1.0 / sqrt((double)bs_protocol_samples(t->p)) : 1.0;
-	const double w = t->weight != NULL ? (double)t->weight[at] : scale;
-	const uint32_t i = (uint32_t)(bs_random_uniform(&t->m->random) * PLACES);
-
-	for (uint32_t v = 0; v < t->places && t->how != FITS; v++) {
-		const double off = field_of(t, t->place[v].voxel, s);
-		const double complex e = w * turn(k, t->place[v].at, 1.0, off);
-
-		for (uint32_t c = 0; c < t->p->coils; c++)
-			t->place[v].is[c] += e * of(data + 2 * ((size_t)c * t->p->samples + s));
-	}
-	if (t->how != FITS)
-		return;
-	/* of the strong ones, any: a later one takes the place of an earlier one */
-	const uint32_t c = i % t->p->coils;
-	const double complex is = of(data + 2 * ((size_t)c * t->p->samples + s));
-
-	if (cabs(is) > 0.5 * cabs(t->place[i].is[0])) {
-		t->place[i] = (struct place){ .coil = c, .sample = s, .is = { is } };
-		memcpy(t->place[i].at, k, sizeof(t->place[i].at));
 	}
 }
 
@@ -213,8 +147,8 @@ void bs_known_note(struct selftest *t, uint32_t row, uint32_t s, const double k[
 static void make_readout(struct selftest *t, uint32_t row, bool noted)
 {
 	/* what a prior takes away is in units: little of the largest values that there may be */
-	const double loud = t->p->plan.solve == BS_SOLVE_PROX ? 0.01 * t->p->max_sample
-							      : fmin(1.0, 0.01 * t->p->max_sample);
+	const double most = t->p->plan.solve == BS_SOLVE_PROX ? 1e6 : 1.0;
+	const double loud = fmin(most, 0.01 * t->p->max_sample);
 	double complex is[BS_COILS_MAX] = { 0 };
 	double last[2] = { 0.0, 0.0 }; /* all coils have the same where each is solved for alone */
 	double k[3];
@@ -240,37 +174,6 @@ static void make_readout(struct selftest *t, uint32_t row, bool noted)
 		if (noted)
 			bs_known_note(t, row, s, k, t->m->samples);
 	}
-}
-
-/* Takes images that are made: the last one of the slice that is looked at is kept. */
-static int take_images(struct selftest *t, struct bs_fail *why)
-{
-	struct bs_recon_image image = { .pixels = t->m->image };
-	int rc = 0;
-
-	while (rc >= 0 && bs_recon_ready(t->a->recon) > 0) {
-		rc = bs_recon_pop(t->a->recon, &image, INT64_MAX, why);
-		if (rc != 1 || image.preview || image.head.slice != t->slice)
-			continue;
-		memcpy(t->image, t->m->image, (size_t)bs_protocol_image_bytes(t->p));
-		t->came = true;
-	}
-	return rc < 0 ? rc : 0;
-}
-
-int bs_known_give(struct selftest *t, const struct bs_mrd_acq *h, uint32_t row, struct bs_fail *why)
-{
-	int rc;
-
-	do {
-		rc = bs_armed_readout(t->a, h, row, t->m->samples, bs_now_ns(), why);
-		if (rc >= 0 && (h->flags & BS_MRD_LAST) != 0)
-			bs_recon_close(t->a->recon);
-		const int taken = rc >= 0 ? take_images(t, why) : 0;
-
-		rc = taken != 0 ? taken : rc;
-	} while (rc == BS_RECON_POP_FIRST);
-	return rc;
 }
 
 /* A sliding window passes its first readouts once more: the image has these, not those before. */
@@ -370,7 +273,7 @@ static double complex transform(const struct selftest *t, const struct place *s,
 			for (uint32_t x = 0; x < n[0]; x++, v++)
 				sum += map_of(t, s->coil, v) * pixel_of(t, channel, v) * e[0][x] *
 				       e[1][y] * e[2][z] *
-				       (t->field != NULL ? turn_by(-field_of(t, v, s->sample))
+				       (t->field != NULL ? turn_by(-bs_known_field(t, v, s->sample))
 							 : 1.0);
 	return sum;
 }
@@ -440,7 +343,7 @@ static int try_frame(struct selftest *t, struct bs_selftest *out, uint32_t itera
 	rc = t->how == BROUGHT_LINES ? bs_known_scan(t, why) : run_frame(t, why);
 	if (rc == 0) {
 		bs_recon_close(t->a->recon);
-		rc = take_images(t, why);
+		rc = bs_known_take(t, why);
 	}
 	bs_recon_aim(t->a->recon, &(const struct bs_aim){ 0 });
 	if (rc == 0 && !t->came)
