@@ -88,7 +88,7 @@ static void add_line(struct selftest *t, const struct object *o, uint32_t row, d
 		e[j] = by * loud * turn(k, o->at[j], -1.0, 0.0);
 		step[j] = turn_by(-o->at[j][0] / n); /* from a sample to the next */
 	}
-	for (uint32_t s = 0; s < n; s++, k[0] += 1.0 / n) {
+	for (uint32_t s = 0; s < n; s++) {
 		const double square = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
 		const double size = exp(-2.0 * M_PI * M_PI * WIDTH * WIDTH * square);
 
@@ -102,6 +102,7 @@ static void add_line(struct selftest *t, const struct object *o, uint32_t row, d
 			}
 			e[j] *= step[j];
 		}
+		k[0] += 1.0 / n;
 	}
 }
 
