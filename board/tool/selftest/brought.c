@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#define WIDTH       0.8 /* voxels, standard deviation of a Gaussian */
-#define CALIBRATION 24u /* lines along each axis of the block that calibrates */
-#define SHIFT       0.4 /* samples that reversed lines lie later */
-#define PHASE       0.1 /* cycles that they are turned by */
+#define WIDTH       0.45 /* voxels, standard deviation of a Gaussian */
+#define CALIBRATION 24u  /* lines along each axis of the block that calibrates */
+#define SHIFT       0.4  /* samples that reversed lines lie later */
+#define PHASE       0.1  /* cycles that they are turned by */
 
 bool bs_known_brought(const struct bs_protocol *p)
 {

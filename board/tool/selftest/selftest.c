@@ -18,6 +18,7 @@
 #define MOST    0.75 /* the same where much is regularized */
 #define LEAST   4u   /* iterations after which a solver's image fits the data as CG says */
 #define SINGLE  1e-4
+#define WIDE    0.2  /* whatever gridding says of itself */
 #define NOISE   1e-3 /* 1 over so many samples of the noise that whitens (measuring.h) */
 #define BROUGHT 0.05 /* of an image whose lines others stand in for: of the scan's own lines */
 
@@ -398,7 +399,7 @@ int bs_selftest(struct bs_selftest *out, const struct bs_armed *a, struct bs_tea
 	const bool solves = p->plan.solve != BS_SOLVE_NONE;
 	const char *reason = untested(a);
 	const double segments = p->plan.encode == BS_ENCODE_FIELD ? p->field.error : 0.0;
-	const double tolerance = 10.0 * (gridding_of(p) + segments) + SINGLE +
+	const double tolerance = fmin(WIDE, 10.0 * (gridding_of(p) + segments)) + SINGLE +
 				 (a->protocol->plan.prepares ? NOISE : 0.0);
 	int rc = t != NULL ? 0 : bs_fail(why, BS_ERR_NOMEM, "no memory for a self-test");
 
