@@ -333,6 +333,30 @@ static void test_again(void)
 	      "a close that is sent again gets its outcome again");
 }
 
+/* Both of the two that ended last are known, whichever of the service's two places has which. */
+static void test_both_again(void)
+{
+	const uint64_t open = p.session;
+	uint64_t session[3];
+	unsigned char payload[8];
+	unsigned known = 0;
+
+	for (unsigned n = 0; n < 3; n++) {
+		CHECK(peer_good_scan(&p, "cart", n + 1), "a scan of %u images", n + 1);
+		session[n] = p.session;
+		for (unsigned i = n > 0 ? n - 1 : 0; i <= n; i++) {
+			p.session = session[i];
+			bs_wire_put_u64(payload, 32 * (i + 1));
+			(void)peer_say(&p, BS_WIRE_CLOSE, 32 * (i + 1) + 1, payload, 8);
+			known += peer_await(&p, BS_WIRE_OUTCOME) && p.outcome.code == 0 &&
+				 p.outcome.images == i + 1;
+		}
+	}
+	CHECK(known == 5, "%u of 5 closes of the last two scans get their own outcomes again",
+	      known);
+	p.session = open;
+}
+
 /* ---- ends ---- */
 
 static void test_stops_half_way(void)
@@ -436,11 +460,11 @@ static void test_stamps(void)
 int main(void)
 {
 	static void (*const tests[])(
-		void) = { test_gap,      test_far_number,     test_duplicates, test_line_again,
-			  test_reorder,  test_too_late,       test_counts,     test_early_ack,
-			  test_two_gaps, test_beyond_close,   test_full_pool,  test_out_of_turn,
-			  test_again,    test_stops_half_way, test_heartbeats, test_vanishes,
-			  test_oversize, test_stamps };
+		void) = { test_gap,      test_far_number,   test_duplicates,     test_line_again,
+			  test_reorder,  test_too_late,     test_counts,         test_early_ack,
+			  test_two_gaps, test_beyond_close, test_full_pool,      test_out_of_turn,
+			  test_again,    test_both_again,   test_stops_half_way, test_heartbeats,
+			  test_vanishes, test_oversize,     test_stamps };
 
 	return expect_run(tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -23,7 +23,8 @@ awk -f test/promises/promises.awk ipc/*.md board/doc/*.md | cut -f 1 >"$dir/ids"
 # each item in one line: a cause
 awk '/^- / { if (item) print item; item = $0; next }
 	/^  / && item { sub(/^ +/, ""); item = item " " $0; next }
-	{ if (item) print item; item = "" }' $page >"$dir/causes"
+	{ if (item) print item; item = "" }
+	END { if (item) print item }' $page >"$dir/causes"
 while read -r cause; do
 	grep -qE '\(.*`(core|config|ipc|drivers|gpu|board)/[^`]*`.*\)\. Held by ' <<<"$cause" ||
 		echo "$page: no source: ${cause:0:60}"

@@ -6,6 +6,8 @@
 
 #include "ipc/seal/keys.h"
 
+#define PAIRS 64u /* most turns that are compared one by one */
+
 static const char *const modes[2] = { "signed", "unsigned" };
 
 unsigned lag_setting(const char *name, unsigned standard)
@@ -62,9 +64,35 @@ static void print_own(const struct service *s)
 		       from);
 }
 
+/* A block's p99: of the values behind `from`, which it sorts. */
+static double block_p99(const struct times *t, size_t from)
+{
+	const struct times block = { .us = t->us + from, .n = t->n - from };
+
+	qsort(block.us, block.n, sizeof(double), ascending);
+	return at(&block, 0.99);
+}
+
+/* Signed over unsigned, of the two blocks of each turn: what loads the machine loads both. */
+static void print_pairs(double p99[2][PAIRS], unsigned pairs)
+{
+	double ratio[PAIRS];
+	unsigned more = 0;
+
+	for (unsigned i = 0; i < pairs; i++) {
+		ratio[i] = p99[0][i] / p99[1][i];
+		more += ratio[i] > 1.0;
+	}
+	qsort(ratio, pairs, sizeof(double), ascending);
+	printf("  p99 of a block over that of its turn's other: median %.3f of %u turns [%.3f, "
+	       "%.3f], above 1 in %u\n",
+	       ratio[pairs / 2], pairs, ratio[0], ratio[pairs - 1], more);
+}
+
 bool lag_play(struct bs_bench *b, struct side *side, unsigned sides, unsigned turns, unsigned n)
 {
 	static struct books books[2];
+	static double p99[2][PAIRS];
 	const struct stream t = lag_stream();
 	bool good = true;
 
@@ -74,10 +102,13 @@ bool lag_play(struct bs_bench *b, struct side *side, unsigned sides, unsigned tu
 		room(&books[i].lag_us, (size_t)turns * ((size_t)n * BS_STREAM_READOUTS + 2));
 	for (unsigned i = 0; good && i < turns * sides; i++) {
 		const unsigned who = (i + i / sides) % sides; /* who is first changes */
+		const size_t from = books[who].lag_us.n;
 
 		books[who].held = books[who].durable = 0;
 		good = stream_play(&side[who], &t, n, false, &books[who]) &&
-		       books[who].lag_us.n > 0;
+		       books[who].lag_us.n > from;
+		if (good && i / sides < PAIRS)
+			p99[who][i / sides] = block_p99(&books[who].lag_us, from);
 	}
 	printf("durable behind held, %s/host, %u frames/s of %u readouts of %u x %u samples, %u "
 	       "blocks of %u frames; the aim is 5000 us at p99\n",
@@ -93,6 +124,7 @@ bool lag_play(struct bs_bench *b, struct side *side, unsigned sides, unsigned tu
 		lag_print_ratio(modes, "lag", &books[0].lag_us, &books[1].lag_us, 0.5);
 		printf("p99; the aim is 1.05 pooled\n");
 		lag_print_ratio(modes, "lag", &books[0].lag_us, &books[1].lag_us, 0.99);
+		print_pairs(p99, turns < PAIRS ? turns : PAIRS);
 	}
 	for (unsigned i = 0; i < sides; i++)
 		free(books[i].lag_us.us);

@@ -45,9 +45,9 @@ row() {
 	done
 	check "$name: $n images" test "$(ls "$name".cfl "$name"-0*.cfl | wc -l)" -eq "$n"
 	check "$name: none is partial" sh -c "! grep -q partial $name.log $name.out"
-	check "$name: leakage of at most $leakage" awk -v most="$leakage" '
-		{ for (i = 1; i <= NF; i++) if ($i > most) exit 1; n++ } END { exit n == 0 }
-		' <(meta "$name" leakage)
+	check "$name: leakage of at most $leakage, and some" awk -v most="$leakage" '
+		{ for (i = 1; i <= NF; i++) if ($i > most) exit 1; else some += $i; n++ }
+		END { exit n == 0 || some < 0.005 * n }' <(meta "$name" leakage)
 	for threads in 1 7; do
 		sed "s/^\tname = \"boreside\";.*/&\n\tthreads = $threads;/" "$name.cfg" >threads.cfg
 		rm -f threads*.cfl

@@ -68,6 +68,8 @@ check "half of the files" diff <(counts) <(
 	echo 3
 	for f in $folders; do [ $f = 4d ] && echo 3 || echo 9; done
 )
+series() { (cd 4d && ls ./*."$1" | sed "s/$1\$//"); }
+check "the lines of a 4D series go with it" diff <(series txt) <(series nii)
 for f in logs/*.bslog; do cmp -s "$f" "before.d/$f" || echo "not ok $f has changed"; done
 for f in h5/*; do cmp -s "$f" "before.d/$f" || echo "not ok $f has changed"; done
 check "what is left is whole" "$BORESIDE" log audit -c site.cfg

@@ -3,6 +3,7 @@
 # was killed in mid-scan, its audit lines and a certificate are what the node's key signed, on
 # another machine; one changed byte, a missing file or line and another key are found. The secret
 # is in no file but its own, nor in the status
+# Holds: L12, L18, S7
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 . test/support/scratch.bash

@@ -16,6 +16,7 @@
 
 #include "core/thread/clock.h"
 #include "drivers/step/start.h"
+#include "ipc/step.h"
 #include "test/support/await.h"
 #include "test/support/check.h"
 
@@ -97,6 +98,53 @@ static void good(void)
 	      "numbers alone: the image leaves as it came");
 	end();
 	CHECK(run(4, -1.0).verdict == BS_STEP_DIED, "without it: it died");
+}
+
+/*
+ * All that a step can read is the contract's: behind its layout there are zeros, and what else an
+ * image's head says (of the measurement, of the time) is nowhere.
+ */
+static void sees(void)
+{
+	const uint32_t other = 0x7a51c3e9;
+	struct bs_mrd_image head = { .measurement_uid = other,
+				     .data_type = 5,
+				     .image_type = 1,
+				     .channels = 1,
+				     .acquisition_time_stamp = other,
+				     .matrix_size = { FLOATS, 1, 1 } };
+	struct bs_door_job job = { .head = &head,
+				   .pixels = image,
+				   .bytes = sizeof(image),
+				   .by_ns = INT64_MAX,
+				   .beat = beat };
+	struct bs_step_result r = { 0 };
+	unsigned more = 0;
+	unsigned found = 0;
+
+	for (int i = 0; i < 8; i++) {
+		memcpy(&head.user_int[i], &other, sizeof(other));
+		memcpy(&head.user_float[i], &other, sizeof(other));
+	}
+	for (int i = 0; i < 3; i++) {
+		head.physiology_time_stamp[i] = other;
+		memcpy(&head.patient_table_position[i], &other, sizeof(other));
+	}
+	CHECK(start("identity"), "a step that looks at all that it has");
+	bs_door_run(&door, &job, out, &r);
+	CHECK(r.verdict == BS_STEP_USED, "an image whose head says more");
+	const unsigned char *at = (const unsigned char *)door.memory;
+
+	for (size_t i = 0; at != NULL && i + sizeof(other) <= door.bytes; i++) {
+		const bool within = i < sizeof(struct bs_step_memory) || i >= 4096;
+
+		found += memcmp(at + i, &other, sizeof(other)) == 0;
+		more += at[i] != 0 && !within;
+	}
+	CHECK(at != NULL && found == 0 && more == 0,
+	      "of the rest it sees nothing: %u times a word of it, %u bytes beside the contract",
+	      found, more);
+	end();
 }
 
 /* Each answer that is not taken, and that the step goes on after it. */
@@ -238,6 +286,7 @@ int main(void)
 	door.away = BS_STEP_ABSENT;
 	CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0660, "its group may connect");
 	good();
+	sees();
 	wrong();
 	stale();
 	late();

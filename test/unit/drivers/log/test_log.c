@@ -214,6 +214,40 @@ static void test_flips(bool sealed)
 	CHECK(got.rc == 0 && got.messages == MESSAGES, "and it is as it was");
 }
 
+static void flip(const char *file, off_t at)
+{
+	const int fd = open(file, O_RDWR | O_CLOEXEC);
+	unsigned char byte = 0;
+
+	CHECK(fd >= 0 && pread(fd, &byte, 1, at) == 1, "a byte of %s", file);
+	byte ^= 0xff;
+	CHECK(pwrite(fd, &byte, 1, at) == 1, "is another one");
+	(void)close(fd);
+}
+
+/*
+ * Heads are made up for: of an open log's last file, which has no seal, by its first record; where
+ * that is damaged, too, by the seal, which says how many records are gone.
+ */
+static void test_heads(void)
+{
+	struct scanlog_read got;
+
+	CHECK(write_log(false), "an open log");
+	flip(path[1], 0);
+	got = scanlog_read(path[0]);
+	CHECK(got.rc == BS_ERR_FORMAT && got.messages == MESSAGES && got.same &&
+		      strstr(got.why.text, "all messages could be read") != NULL,
+	      "without a head and a seal: %llu messages: %s", (unsigned long long)got.messages,
+	      got.why.text);
+	CHECK(write_log(true), "a sealed log");
+	flip(path[1], 0);
+	flip(path[1], BS_LOG_RECORDS);
+	got = scanlog_read(path[0]);
+	CHECK(got.rc == BS_ERR_FORMAT && strstr(got.why.text, "records up to the seal's end"),
+	      "without a head and a first record: %s", got.why.text);
+}
+
 /* Each length of the last file, and each of the first one. */
 static void test_cuts(bool sealed)
 {
@@ -429,6 +463,7 @@ int main(void)
 		return 1;
 	test_whole();
 	test_missing();
+	test_heads();
 	CHECK(write_log(true) && find_places(), "a sealed log");
 	test_flips(true);
 	test_cuts(true);

@@ -3,6 +3,7 @@
  * of each file, with and without a checksum that fits, files that change places, another key; logs
  * whose writers were killed are signed when they are sealed, and say so
  */
+/* Holds: L13, L14, L15, L16, L17 */
 #define _GNU_SOURCE
 #include "drivers/tool/load/proof.h"
 
