@@ -279,8 +279,7 @@ K("store", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, store,
 L("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
   "what images and status call the step, and its socket's name; letters, digits, '.', '_', '-'"),
 L("on", BS_KEY_TEXT, "", NULL, 0, 0, NULL, on,
-  "the protocol whose images pass the step before they leave; previews do not. A protocol has one "
-  "step at most"),
+  "the protocol whose images, but previews, pass the step before they leave; one step a protocol"),
 L("command", BS_KEY_TEXT, "", "\"\"", 0, 0, NULL, command,
   "what the service starts, as its own user: words between blanks, first the program's whole path; "
   "\"\": somebody else does, as the unit boreside-step@NAME (board/doc/STEPS.md)"),
@@ -289,11 +288,9 @@ L("dir", BS_KEY_PATH, "", "\"{run_dir}/step\"", 0, 0, NULL, dir,
 L("budget_ms", BS_KEY_NUMBER, "ms", NULL, 0.01, 60000, NULL, budget_ms,
   "how long after an image was made its step's answer is waited for; part of budget.image_ms"),
 L("on_late", BS_KEY_WORD, "", "\"bypass\"", 0, 0, lates, on_late,
-  "an image that leaves without the step, as one of a site that has none; bypass: its attributes "
-  "say so; mark: its quality is degraded, too"),
+  "an image that leaves without the step, as where there is none, says so; mark: is degraded, too"),
 L("takes", BS_KEY_WORD, "", "\"image\"", 0, 0, takes, takes,
-  "what the step gets: image: the image as it was made; frame: the readouts that it was made of, "
-  "as they came; what it gives back is the image in either case"),
+  "what the step gets to make the image of: the image as it was made, or the frame's readouts"),
 
 A("on", BS_KEY_TEXT, "", NULL, 0, 0, NULL, on,
   "the protocol whose senders get the answer, where they ask for answers (ipc/WIRE.md)"),
@@ -301,10 +298,9 @@ A("what", BS_KEY_WORD, "", NULL, 0, 0, whats, what,
   "of readouts: frequency (Hz, without a gradient), phase (radians) or shift (mm along them), the "
   "last two against the scan's first one; of images: a step's numbers, as motion, gate or step"),
 A("of", BS_KEY_WORD, "", "\"navigation\"", 0, 0, ofs, of,
-  "the readouts, by their flag in MRD; at most as long as a line. image: each image's step"),
+  "readouts by their flag in MRD, at most as long as a line; image: each image's step"),
 A("deadline_ms", BS_KEY_NUMBER, "ms", NULL, 0.001, 60000, NULL, deadline_ms,
-  "how long after the readout came, or the image's last one, the answer is of use; later it is "
-  "dropped, and counted"),
+  "later after the readout came, or the image's last one, it is dropped, and counted"),
 
 M("name", BS_KEY_TEXT, "", NULL, 0, 0, NULL, name,
   "a config that MRD clients name; \"*\": any that no other row nor protocol has the name of"),

@@ -48,7 +48,7 @@ struct bs_pools {
 	 */
 	uint64_t step_slots, step_bytes;
 	uint64_t answer_slots; /* slots of acq_bytes for the readouts that answers compare with */
-	uint64_t total_bytes; /* bytes of all pools together */
+	uint64_t total_bytes;  /* bytes of all pools together */
 };
 
 /* Returns BS_ERR_NOMEM when the sum does not fit 64 bits or this machine's size_t. */

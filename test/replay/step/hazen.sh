@@ -9,7 +9,6 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 from=https://raw.githubusercontent.com/GSTT-CSC/hazen
 from+=/ce5426aa0c428bbc86937d3da261da301d6b2ecf/tests/data/acr
-has_python "hazen's figures" "hazenlib.tasks.acr_uniformity" hazen==2.0.0
 cd "$dir" || exit 1
 for series in GE GE_Signa_Artist_1.5T_T1 PhilipsAchieva Siemens Siemens2 SiemensSolaFit; do
 	mkdir $series
@@ -23,6 +22,7 @@ for series in GE GE_Signa_Artist_1.5T_T1 PhilipsAchieva Siemens Siemens2 Siemens
 		}
 	done
 done
+has_python "hazen's figures" "hazenlib.tasks.acr_uniformity" hazen==2.0.0
 sums() { find [GPS]* -type f | LC_ALL=C sort | xargs sha256sum | sha256sum | cut -d " " -f 1; }
 check "the phantoms are the ones that are meant, byte for byte" [ "$(sums)" = \
 	f777292b4b5450a197a82eb437fc6aa6c019103431816cd34083d01c22d71e15 ]
