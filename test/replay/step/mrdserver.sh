@@ -9,8 +9,6 @@ set -u
 here=$(cd "$(dirname "$0")/../../.." && pwd)
 from=https://raw.githubusercontent.com/kspaceKelvin/python-ismrmrd-server
 from+=/df45f516ac5ecadda5f6ad46bee96f0c52069bdb
-has_python "modules of python-ismrmrd-server" "ismrmrd, numpy, scipy, matplotlib" \
-	ismrmrd==1.15.0 numpy scipy matplotlib
 cd "$dir" || exit 1
 mkdir mrd out
 for f in invertcontrast.py mrdhelper.py constants.py custom/filter.py custom/filter.json; do
@@ -20,6 +18,8 @@ for f in invertcontrast.py mrdhelper.py constants.py custom/filter.py custom/fil
 		exit 0
 	}
 done
+has_python "modules of python-ismrmrd-server" "ismrmrd, numpy, scipy, matplotlib" \
+	ismrmrd==1.15.0 numpy scipy matplotlib
 cat >sums <<'SUMS'
 507d963c9027d07db3ea173f18d9006ddf7e70e5f191cb9bc135551c08a59565  mrd/constants.py
 a3a46e60671c7a9f101d4fa99c8e3ee93c13dfaedeff9ca0143722e2ac017c58  mrd/filter.json
