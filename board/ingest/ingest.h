@@ -449,11 +449,16 @@ static inline bool bs_ingest_log_full(const struct ingest *in)
 /* Ends the log of a scan whose messages have all come: it is to be sealed. */
 void bs_ingest_log_end(struct ingest *in, struct bs_ingest_scan *scan);
 /*
- * Call when the scan has its outcome and its last step is committed. If the log was sealed before
- * the scan's images were made, the folder of logs is told that they are made or named missing. A
- * log that was not continued is left now and not sooner: until then no other scan is opened.
+ * Call when the scan has its outcome, before its last step. If the log was sealed before the scan's
+ * images were made, the folder of logs is told that they are made or named missing; if it could not
+ * be sealed then, it is now.
  */
 void bs_ingest_log_made(struct ingest *in, struct bs_ingest_scan *scan);
+/*
+ * Call when the scan's last step is committed: a log that was not continued is left now and not
+ * sooner, since until then no other scan is opened.
+ */
+void bs_ingest_log_over(struct ingest *in, const struct bs_ingest_scan *scan);
 /* True if the log is sealed or given up, or its disk is too slow to wait for. */
 bool bs_ingest_log_ended(const struct ingest *in, const struct bs_ingest_scan *scan);
 /* True if the newest scan's log is sealed or given up: only then may the next scan's log begin. */

@@ -96,8 +96,8 @@ void bs_ingest_log_leave(struct ingest *in)
 {
 	struct bs_reopened *o = bs_ingest_reopened(in);
 
-	if (!o->sealed)
-		bs_keeper_seal(in->log, o->log);
+	bs_keeper_seal(in->log,
+		       o->log); /* also where a seal was seen, which the disk may not have */
 	atomic_store(&o->step, BS_REOPEN_OVER);
 }
 
@@ -288,6 +288,10 @@ void bs_ingest_log_made(struct ingest *in, struct bs_ingest_scan *scan)
 		bs_keeper_seal(in->log, bs_ingest_log_name(in, scan));
 	}
 	in->was_early = false;
+}
+
+void bs_ingest_log_over(struct ingest *in, const struct bs_ingest_scan *scan)
+{
 	if (bs_ingest_log_apart(in, scan))
 		bs_ingest_log_leave(in);
 	else if (is_reopened(in, scan)) /* the keeper has ended its log */

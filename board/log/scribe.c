@@ -284,6 +284,9 @@ static bool take_entry(struct bs_keeper *k, const struct bs_spool_entry *e, uint
 static void give_up(struct bs_keeper *k, uint64_t entries)
 {
 	const uint64_t head = atomic_load(&k->r->head);
+	/* the next scan may have begun, and have cleared `end`: the entry tells then */
+	bool ended = atomic_load(&k->r->end) != 0;
+	bool early = k->r->early != 0;
 
 	if (k->read_entries >= entries && atomic_load(&k->r->done) >= entries)
 		return;
@@ -297,12 +300,16 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 			k->read_mark = e->mark;
 		if (e->kind == BS_SPOOL_OPEN)
 			k->opened = e->index;
+		if (e->kind == BS_SPOOL_END) {
+			ended = true;
+			early = e->early != 0;
+		}
 		k->read = bs_spool_behind(k, k->read);
 	}
 	if (k->r->state != BS_SPOOL_NO_LOG)
 		close_log(k);
-	if (atomic_load(&k->r->end) != 0)
-		end_later(k, k->r->early != 0);
+	if (ended)
+		end_later(k, early);
 	atomic_store(&k->r->failed, 0); /* of no other scan: the next one's log is tried at once */
 	publish(k, false);
 }

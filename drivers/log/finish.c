@@ -84,6 +84,17 @@ int bs_log_settle(const char *path, struct bs_fail *why)
 	return rc;
 }
 
+/* Makes the names of a folder's files durable: else a power loss takes a file that is sealed. */
+static int settle_names(const char *dir, struct bs_fail *why)
+{
+	const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const int rc = fd < 0 || fsync(fd) != 0 ? io_fail(why, dir, "cannot be synced") : 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return rc;
+}
+
 /* Signs the segments before the last one, and computes that one's chain. */
 static int chain_last(const char *path, const char *last, uint64_t end,
 		      const struct bs_signer *signer, uint8_t chain[BS_CHAIN], struct bs_fail *why)
@@ -109,6 +120,8 @@ int bs_log_finish(const char *dir, const char *name, const struct bs_signer *sig
 	*records = 0;
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
 	rc = bs_log_settle(path, why); /* a seal says that all records before it are on the disk */
+	if (rc == 0)
+		rc = settle_names(dir, why);
 	if (rc == 0)
 		rc = bs_log_open(&r, path, why);
 	if (rc != 0)
