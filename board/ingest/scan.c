@@ -401,8 +401,8 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	keep(in, scan, &o);
 	bs_worker_say(in->env, BS_EVENT_OUTCOME, o.code,
 		      (const uint64_t[3]){ scan->id, o.acquisitions, o.images }, o.text);
-	bs_ingest_log_made(in,
-			   scan); /* before the step: a process that is killed here asks again */
+	/* before the step: the successor of a process that is killed here asks again */
+	bs_ingest_log_made(in, scan);
 	bs_ingest_step(in, scan, on, 0);
 	bs_ingest_log_over(in, scan);
 	if (scan == &in->before)

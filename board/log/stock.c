@@ -93,11 +93,15 @@ static void do_asked(struct bs_stock *s)
 static void seal_older(const struct bs_stock_options *o)
 {
 	struct bs_log_entry *list;
+	struct bs_fail why;
 	bool early;
 	size_t n;
 
-	if (bs_log_folder_list(o->dir, &list, &n, NULL) != 0)
+	if (bs_log_folder_list(o->dir, &list, &n, &why) != 0) {
+		bs_log(BS_LOG_WARN, "logs that have no end get none before the next start: %s",
+		       why.text);
 		return;
+	}
 	for (size_t i = 0; i + 1 < n; i++)
 		if (bs_log_folder_sealed(o->dir, &list[i], &early) != 1)
 			seal(o, list[i].name);

@@ -229,7 +229,9 @@ void books_said(const char *words)
 	for (unsigned i = 0; i < books; i++) {
 		(void)snprintf(name, sizeof(name), "-%016llx-",
 			       (unsigned long long)book[i].session);
-		if (strstr(words, name) != NULL && strstr(words, "cannot be sealed") != NULL)
+		if ((strstr(words, name) != NULL && (strstr(words, "cannot be sealed") != NULL ||
+						     strstr(words, "cannot be opened") != NULL)) ||
+		    strstr(words, "get none before the next start") != NULL)
 			book[i].endless = true;
 		book[i].named = book[i].named || strstr(words, name) != NULL ||
 				strstr(words, "cannot be listed") != NULL;
