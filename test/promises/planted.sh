@@ -60,6 +60,7 @@ for id in "${ids[@]}"; do
 	*.c) target=$built/${test%.c} make=("$target") ;;
 	*) target=$test make=() ;;
 	esac
+	case $source in drivers/step/*/*.c) make+=("$built/${source%.c}") ;; esac # a program
 	cp "$source" "$dir/source"
 	# what is planted may leave a name without a use
 	if ! awk -v id="$id" -f "$plant" "$list" "$dir/source" >"$source"; then
