@@ -166,6 +166,8 @@ static void ask(struct bs_stock *s, uint32_t what, const char *name, uint64_t se
 	uint32_t nothing = NOTHING;
 	uint32_t i = 0;
 
+	if (a == NULL)
+		return;
 	while (i < BS_LOG_ASKED && !atomic_compare_exchange_strong(&a[i].what, &nothing, TAKEN)) {
 		nothing = NOTHING;
 		i++;

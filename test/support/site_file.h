@@ -103,7 +103,7 @@ static const char every[] =
 	"sinks = ( { type = \"cfl\"; dir = \"/a\"; }, { type = \"mrd\"; dir = \"b\"; },"
 	" { type = \"dicom\"; dir = \"d\"; store = \"PACS@host:104\"; } );\n"
 	"steps = ( { name = \"q\"; on = \"g\"; command = \"/q 1\"; dir = \"/q\"; budget_ms = 2.5;"
-	" on_late = \"mark\"; } );\n"
+	" on_late = \"mark\"; takes = \"frame\"; } );\n"
 	"answers = ( { on = \"g\"; what = \"shift\"; of = \"feedback\"; deadline_ms = 2.25; } );\n"
 	"protocols = (\n"
 	"{ name = \"g\"; method = \"gridding\"; backend = \"host\"; dims = 2;"
