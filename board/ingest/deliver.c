@@ -163,7 +163,8 @@ void bs_ingest_deliver(struct ingest *in, struct bs_ingest_scan *scan, const str
 	if (item->kind == BS_WIRE_ACQ && item->used) {
 		if (!goes_on(in, scan, item))
 			return;
-		bs_ingest_answer(in, scan, item->slot); /* before recon has the slot */
+		if (scan->p->answers.count > 0)
+			bs_ingest_answer(in, scan, item->slot); /* before recon has the slot */
 		hand_to_recon(in, scan, item->slot);
 	} else if (item->kind == BS_WIRE_CLOSE && item->used) {
 		bs_ingest_close(in, scan, item);

@@ -194,7 +194,8 @@ static int work(struct ingest *in)
 		const int64_t now = bs_now_ns();
 
 		bs_ingest_refusals(in);
-		bs_ingest_answer_steps(in);
+		if (in->env->site.answers > 0)
+			bs_ingest_answer_steps(in);
 		watch_others(in);
 		if (!watch_site(in))
 			return BS_EXIT_REPLACE;

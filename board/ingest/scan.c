@@ -368,7 +368,8 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	const char *lacks;
 
 	drop_held(in, scan); /* held messages are dropped before their count is read */
-	bs_ingest_answer_steps(in);
+	if (in->env->site.answers > 0)
+		bs_ingest_answer_steps(in);
 	bs_ingest_tell_end(in, scan);
 	if (s->noise.own)
 		bs_noise_keep(&in->env->shm.s->noise, &s->noise.noise);
