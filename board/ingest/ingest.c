@@ -132,8 +132,7 @@ bool bs_ingest_has_work(const struct ingest *in)
 	const struct bs_shared *s = in->env->shm.s;
 	const struct bs_worker_state *recon = &s->worker[BS_WORKER_RECON];
 
-	if (bs_ingest_reloads(in) || bs_ingest_is_over(&in->before) ||
-	    atomic_load(&s->said.count) != in->steps)
+	if (bs_ingest_reloads(in) || bs_ingest_is_over(&in->before) || bs_ingest_steps_said(in))
 		return true;
 	if (in->now.state == BS_STATE_STARTING && in->before.id == 0)
 		return atomic_load(&recon->phase) == BS_PHASE_READY && !bs_ingest_held(in);
@@ -194,7 +193,7 @@ static int work(struct ingest *in)
 		const int64_t now = bs_now_ns();
 
 		bs_ingest_refusals(in);
-		if (in->env->site.answers > 0)
+		if (bs_ingest_steps_said(in))
 			bs_ingest_answer_steps(in);
 		watch_others(in);
 		if (!watch_site(in))

@@ -400,6 +400,11 @@ bool bs_ingest_restore(struct ingest *in);
 void bs_ingest_answer(struct ingest *in, struct bs_ingest_scan *scan, uint32_t slot);
 /* The same of the numbers that images' steps gave. */
 void bs_ingest_answer_steps(struct ingest *in);
+/* True if steps have given numbers that were not looked at. */
+static inline bool bs_ingest_steps_said(const struct ingest *in)
+{
+	return atomic_load(&in->env->shm.s->said.count) != in->steps;
+}
 
 /* The next functions are in reply.c. */
 /* Makes this peer the sender of the newest scan. */

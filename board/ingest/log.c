@@ -96,8 +96,8 @@ void bs_ingest_log_leave(struct ingest *in)
 {
 	struct bs_reopened *o = bs_ingest_reopened(in);
 
-	bs_keeper_seal(in->log,
-		       o->log); /* also where a seal was seen, which the disk may not have */
+	/* also where a seal was seen, which the disk may not have */
+	bs_keeper_seal(in->log, o->log);
 	atomic_store(&o->step, BS_REOPEN_OVER);
 }
 

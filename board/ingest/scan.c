@@ -368,7 +368,7 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	const char *lacks;
 
 	drop_held(in, scan); /* held messages are dropped before their count is read */
-	if (in->env->site.answers > 0)
+	if (bs_ingest_steps_said(in))
 		bs_ingest_answer_steps(in);
 	bs_ingest_tell_end(in, scan);
 	if (s->noise.own)

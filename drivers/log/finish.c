@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "drivers/log/parts.h"
+#include "drivers/log/writer.h"
 
 static int io_fail(struct bs_fail *why, const char *path, const char *what)
 {
@@ -88,7 +89,8 @@ int bs_log_settle(const char *path, struct bs_fail *why)
 static int settle_names(const char *dir, struct bs_fail *why)
 {
 	const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	const int rc = fd < 0 || fsync(fd) != 0 ? io_fail(why, dir, "cannot be synced") : 0;
+	const int rc =
+		fd < 0 || bs_log_sync_names(fd) != 0 ? io_fail(why, dir, "cannot be synced") : 0;
 
 	if (fd >= 0)
 		(void)close(fd);

@@ -30,6 +30,11 @@ static int log_fail(struct bs_log_writer *w, const char *what, struct bs_fail *w
 	return io_fail(why, what, w->dir, w->name);
 }
 
+int bs_log_sync_names(int dir)
+{
+	return fsync(dir) == 0 || errno == EINVAL ? 0 : -1; /* some file systems cannot */
+}
+
 /* ---- files that are no segments yet ---- */
 
 /* Makes a file of zeros and syncs it. NULL: done; else what failed (errno says why). */
@@ -141,7 +146,7 @@ static const char *make_segment(struct bs_log_writer *w, char from[BS_LOG_NAME])
 	if (bs_draft_rename(w->dir_fd, from, w->name) != 0)
 		return "cannot get its name";
 	memcpy(from, w->name, BS_LOG_NAME);
-	if (fsync(w->dir_fd) != 0 && errno != EINVAL) /* some file systems cannot sync folders */
+	if (bs_log_sync_names(w->dir_fd) != 0)
 		return "cannot sync its folder";
 	return NULL;
 }

@@ -108,6 +108,8 @@ int bs_log_writer_seal(struct bs_log_writer *w, struct bs_fail *why);
 /* Closes the log; without a seal, uncommitted records are dropped. May be called again. */
 void bs_log_writer_close(struct bs_log_writer *w);
 
+/* Makes the names in a folder durable, where its file system can. dir: open. -1: see errno. */
+int bs_log_sync_names(int dir);
 /*
  * Makes dir/INDEX.spare, a file of this many zero bytes, unless it exists. BS_ERR_IO: no file is
  * left behind.

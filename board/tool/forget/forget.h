@@ -18,8 +18,8 @@
 /* A scan whose log or image had the id: its image files begin with its uid and its number. */
 struct bs_forgotten {
 	uint32_t uid, scan;
-	char study[sizeof(
-		((struct bs_scan_info *)0)->study)]; /* by its log's header; "": unknown */
+	/* by its log's header; "": unknown */
+	char study[sizeof(((struct bs_scan_info *)0)->study)];
 };
 
 struct bs_forget {
