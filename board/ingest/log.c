@@ -34,6 +34,22 @@ static void beat(void *arg)
 	bs_usage_publish(&in->env->shm, BS_THREAD_LOG, bs_now_ns());
 }
 
+/* True if a scan in flight may go on with the log, or an earlier service's is read for one. */
+static bool is_used(void *arg, const char *name, bool newest)
+{
+	const struct ingest *in = arg;
+	const struct bs_shared *s = in->env->shm.s;
+	bool used = newest && (atomic_load(&s->scan[0].open) || atomic_load(&s->scan[1].open));
+
+	for (int i = 0; i < 2; i++) {
+		const uint32_t step = atomic_load(&s->reopened[i].step);
+
+		used = used || (step > BS_REOPEN_ENDED && step < BS_REOPEN_OVER &&
+				strcmp(name, s->reopened[i].log) == 0);
+	}
+	return used;
+}
+
 int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 {
 	static struct bs_keeper keeper;
@@ -66,6 +82,7 @@ int bs_ingest_log_start(struct ingest *in, struct bs_fail *why)
 					     .make = bs_folder_make,
 					     .study = shm->study,
 					     .beat = beat,
+					     .used = is_used,
 					     .arg = in },
 		why);
 	in->log = rc == 0 ? &keeper : NULL;

@@ -328,6 +328,14 @@ static void take_over(struct bs_keeper *k)
 	k->progress_ns = k->ended_ns = bs_now_ns();
 }
 
+static bool is_used(void *arg, const char *name, bool newest)
+{
+	const struct bs_keeper *k = arg;
+
+	return (!atomic_load(&k->resumed) && strcmp(name, k->resumes) == 0) ||
+	       (k->o.used != NULL && k->o.used(k->o.arg, name, newest));
+}
+
 int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, struct bs_fail *why)
 {
 	int rc;
@@ -350,18 +358,19 @@ int bs_keeper_start(struct bs_keeper *k, const struct bs_keeper_options *o, stru
 	/* touches the buffer's pages before the first scan */
 	memset(k->buffer, 0, k->buffer_bytes);
 	take_over(k);
+	if (k->r->state != BS_SPOOL_NO_LOG)
+		bs_scribe_name(k->r, k->resumes);
 	(void)bs_log_folder_sweep(o->spec->dir);
 	rc = bs_stock_start(&k->stock,
 			    &(struct bs_stock_options){ .dir = o->spec->dir,
 							.segment_bytes = k->segment_bytes,
 							.keep_mib = o->spec->keep_mib,
 							.keep_hours = o->spec->keep_hours,
-							/* a continued log keeps its files
-							 * unsealed */
-							.seals = k->r->state == BS_SPOOL_NO_LOG,
 							.signer = o->signer,
 							.study = o->study,
-							.asked = o->record->asked,
+							.asks = &o->record->asks,
+							.used = is_used,
+							.arg = k,
 							.enter = o->leave },
 			    why);
 	if (rc == 0 && pthread_create(&k->thread, NULL, bs_scribe_run, k) != 0)

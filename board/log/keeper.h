@@ -49,7 +49,9 @@ struct bs_keeper_options {
 	void (*wake)(void *arg);  /* called when look may have something new */
 	/* makes a folder of logs that somebody removed; NULL: the folder is not made again */
 	int (*make)(const char *dir, mode_t mode, struct bs_fail *why);
-	struct bs_study *study;  /* for the stock; or NULL */
+	struct bs_study *study; /* for the stock; or NULL */
+	/* as of the stock (stock.h), beside the log that is being written; NULL: none is used */
+	bool (*used)(void *arg, const char *name, bool newest);
 	void (*beat)(void *arg); /* call of the thread in each loop iteration; NULL: none */
 	void *arg;
 };
@@ -76,6 +78,9 @@ struct bs_keeper {
 	uint64_t opened;                        /* entry of the last OPEN that was read */
 	uint32_t taken;                         /* segments of this log that the stock knows of */
 	int64_t retry_ns;
+	/* log that a dead process was writing, which nobody has locked until resumed is set */
+	char resumes[BS_LOG_NAME];
+	atomic_bool resumed;
 };
 
 /* Starts the threads. BS_ERR_NOMEM, BS_ERR_IO: no thread runs. A disk that fails is no error. */

@@ -133,8 +133,7 @@ static bool append(struct bs_keeper *k, const struct bs_spool_entry *e)
 	return rc == 0 || fail_log(k, &why);
 }
 
-/* Makes the name of the log's first file. */
-static void name_log(const struct bs_log_record *r, char name[BS_LOG_NAME])
+void bs_scribe_name(const struct bs_log_record *r, char name[BS_LOG_NAME])
 {
 	bs_log_name(name,
 		    &(struct bs_log_head){ .session = r->session, .started_ns = r->started_ns });
@@ -154,7 +153,7 @@ static bool enter_open(struct bs_keeper *k, const struct bs_spool_entry *e)
 {
 	const uint64_t next = k->writer->next;
 
-	name_log(k->r, k->r->name);
+	bs_scribe_name(k->r, k->r->name);
 	number_record(k->r, e, next);
 	return next > 0 || append(k, e);
 }
@@ -206,7 +205,7 @@ static bool is_sealed(const struct bs_keeper *k)
 {
 	char name[BS_LOG_NAME];
 
-	name_log(k->r, name);
+	bs_scribe_name(k->r, name);
 	return bs_log_has_end(k->o.spec->dir, name);
 }
 
@@ -217,7 +216,7 @@ static void end_later(struct bs_keeper *k, bool early)
 
 	if (early || k->r->session == 0 || k->opened != atomic_load(&k->r->open_at))
 		return;
-	name_log(k->r, name);
+	bs_scribe_name(k->r, name);
 	bs_stock_seal(&k->stock, name);
 }
 
@@ -284,12 +283,11 @@ static bool take_entry(struct bs_keeper *k, const struct bs_spool_entry *e, uint
 static void give_up(struct bs_keeper *k, uint64_t entries)
 {
 	const uint64_t head = atomic_load(&k->r->head);
-	/* the next scan may have begun, and have cleared `end`: the entry tells then */
-	bool ended = atomic_load(&k->r->end) != 0;
-	bool early = k->r->early != 0;
 
 	if (k->read_entries >= entries && atomic_load(&k->r->done) >= entries)
 		return;
+	if (k->r->state != BS_SPOOL_NO_LOG)
+		close_log(k);
 	while (k->read != head && k->read_entries < entries) {
 		const struct bs_spool_entry *e = bs_spool_at(k, k->read);
 
@@ -300,16 +298,12 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 			k->read_mark = e->mark;
 		if (e->kind == BS_SPOOL_OPEN)
 			k->opened = e->index;
-		if (e->kind == BS_SPOOL_END) {
-			ended = true;
-			early = e->early != 0;
-		}
+		if (e->kind == BS_SPOOL_END) /* before the next scan's OPEN is read */
+			end_later(k, e->early != 0);
 		k->read = bs_spool_behind(k, k->read);
 	}
-	if (k->r->state != BS_SPOOL_NO_LOG)
-		close_log(k);
-	if (ended)
-		end_later(k, early);
+	if (atomic_load(&k->r->end) != 0) /* its entry may have had no room */
+		end_later(k, k->r->early != 0);
 	atomic_store(&k->r->failed, 0); /* of no other scan: the next one's log is tried at once */
 	publish(k, false);
 }
@@ -426,7 +420,8 @@ static void resume(struct bs_keeper *k)
 		r->state = BS_SPOOL_NO_LOG;
 		return;
 	}
-	name_log(r, r->name);
+	if (atomic_load(&r->open_at) == atomic_load(&r->begun)) /* else it is the scan's before */
+		bs_scribe_name(r, r->name);
 	r->state = BS_SPOOL_WRITTEN;
 	if (resume_log(k, &head, durable, &why) == 0) {
 		note_segments(k);
@@ -446,6 +441,7 @@ void *bs_scribe_run(void *arg)
 
 	k->o.enter(k->o.arg);
 	resume(k);
+	atomic_store(&k->resumed, true);
 	while (work_off(k))
 		;
 	bs_log_writer_close(k->writer);

@@ -48,6 +48,9 @@ static inline uint64_t bs_spool_behind(const struct bs_keeper *k, uint64_t at)
 					: at + bs_spool_bytes(e->len);
 }
 
+/* Makes the name of the first file of the record's log. */
+void bs_scribe_name(const struct bs_log_record *r, char name[BS_LOG_NAME]);
+
 /* Runs the keeper's thread until the keeper is stopped. arg: the keeper. */
 void *bs_scribe_run(void *arg);
 

@@ -69,8 +69,8 @@ static void cut(const struct bs_stock_options *o, const char *name)
 
 static void do_asked(struct bs_stock *s)
 {
-	for (uint32_t i = 0; s->o.asked != NULL && i < BS_LOG_ASKED; i++) {
-		struct bs_log_asked *a = &s->o.asked[i];
+	for (uint32_t i = 0; s->o.asks != NULL && i < BS_LOG_ASKED; i++) {
+		struct bs_log_asked *a = &s->o.asks->place[i];
 		const uint32_t what = atomic_load(&a->what);
 
 		if (what == NOTHING || what == TAKEN)
@@ -86,35 +86,45 @@ static void do_asked(struct bs_stock *s)
 }
 
 /*
- * Seals older logs that have no seal, and cuts those that a killed process did not cut. The newest
- * log is left alone, since it may be continued. So is a log that was sealed before its images were
- * made, since it may be read again.
+ * Where it is due, seals logs that have no seal and that nobody uses, and cuts those that a killed
+ * process did not cut. The service's first look leaves the newest log alone, since it may be
+ * continued. So is a log that was sealed before its images were made, since it may be read again.
  */
-static void seal_older(const struct bs_stock_options *o)
+static void look_through(struct bs_stock *s)
 {
+	struct bs_log_asks *asks = s->o.asks;
+	const uint64_t looked = asks != NULL ? atomic_load(&asks->looked) : 0;
+	const uint64_t due = asks != NULL ? 1 + atomic_load(&asks->dropped) : 0;
 	struct bs_log_entry *list;
 	struct bs_fail why;
 	bool early;
+	bool left = false; /* the newest log, which is used and may lack an end */
 	size_t n;
 
-	if (bs_log_folder_list(o->dir, &list, &n, &why) != 0) {
-		bs_log(BS_LOG_WARN, "logs that have no end get none before the next start: %s",
-		       why.text);
+	if (looked == due)
+		return;
+	if (bs_log_folder_list(s->o.dir, &list, &n, &why) != 0) {
+		bs_log(BS_LOG_WARN, "logs that have no end get none yet: %s", why.text);
 		return;
 	}
-	for (size_t i = 0; i + 1 < n; i++)
-		if (bs_log_folder_sealed(o->dir, &list[i], &early) != 1)
-			seal(o, list[i].name);
-		else if (!early)
-			cut(o, list[i].last);
+	for (size_t i = 0; i < n - (n > 0 && looked == 0); i++)
+		if (bs_log_folder_sealed(s->o.dir, &list[i], &early) == 1) {
+			if (!early)
+				cut(&s->o, list[i].last);
+		} else if (s->o.used == NULL || !s->o.used(s->o.arg, list[i].name, i + 1 == n)) {
+			seal(&s->o, list[i].name);
+		} else {
+			left = i + 1 == n;
+		}
 	free(list);
+	if (!left)
+		atomic_store(&asks->looked, due);
 }
 
 static void *run_stock(void *arg)
 {
 	struct bs_stock *s = arg;
 	struct bs_kept_filed filed = { { 0 } };
-	bool seals = s->o.seals;
 	bool said = false;
 
 	if (s->o.enter != NULL)
@@ -125,9 +135,7 @@ static void *run_stock(void *arg)
 		int rc = s->o.study != NULL ? bs_kept_write(&filed, s->o.dir, s->o.study, &why) : 0;
 
 		do_asked(s);
-		if (seals)
-			seal_older(&s->o);
-		seals = false;
+		look_through(s);
 		rc = rc == 0 ? prune(&s->o, &why) : rc;
 
 		for (unsigned i = 0; rc == 0 && i < BS_STOCK_SPARES; i++)
@@ -139,6 +147,7 @@ static void *run_stock(void *arg)
 			;
 	}
 	do_asked(s);
+	look_through(s);
 	return NULL;
 }
 
@@ -146,9 +155,12 @@ int bs_stock_start(struct bs_stock *s, const struct bs_stock_options *o, struct 
 {
 	memset(s, 0, sizeof(*s));
 	s->o = *o;
-	for (uint32_t i = 0; o->asked != NULL && i < BS_LOG_ASKED; i++)
-		if (atomic_load(&o->asked[i].what) == TAKEN) /* killed before it had asked */
-			atomic_store(&o->asked[i].what, NOTHING);
+	for (uint32_t i = 0; o->asks != NULL && i < BS_LOG_ASKED; i++)
+		/* killed before it had asked */
+		if (atomic_load(&o->asks->place[i].what) == TAKEN) {
+			atomic_store(&o->asks->place[i].what, NOTHING);
+			atomic_fetch_add(&o->asks->dropped, 1);
+		}
 	if (sem_init(&s->wake, 0, 0) != 0 || pthread_create(&s->thread, NULL, run_stock, s) != 0)
 		return bs_fail(why, BS_ERR_IO, "%s: no thread for spare segments", o->dir);
 	s->started = true;
@@ -162,18 +174,22 @@ void bs_stock_wake(struct bs_stock *s)
 
 static void ask(struct bs_stock *s, uint32_t what, const char *name, uint64_t session)
 {
-	struct bs_log_asked *a = s->o.asked;
+	struct bs_log_asked *a;
 	uint32_t nothing = NOTHING;
 	uint32_t i = 0;
 
-	if (a == NULL)
+	if (s->o.asks == NULL)
 		return;
+	a = s->o.asks->place;
 	while (i < BS_LOG_ASKED && !atomic_compare_exchange_strong(&a[i].what, &nothing, TAKEN)) {
 		nothing = NOTHING;
 		i++;
 	}
-	if (i == BS_LOG_ASKED)
+	if (i == BS_LOG_ASKED) {
+		atomic_fetch_add(&s->o.asks->dropped, 1);
+		bs_stock_wake(s);
 		return;
+	}
 	(void)snprintf(a[i].name, sizeof(a[i].name), "%s", name);
 	a[i].session = session;
 	atomic_store(&a[i].what, what);

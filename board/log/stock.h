@@ -32,10 +32,12 @@ struct bs_stock_options {
 	/* signs what it seals; it must outlive the stock; NULL: nothing is signed */
 	const struct bs_signer *signer;
 	struct bs_study *study; /* images of it are kept in files (drivers/log/kept.h); or NULL */
-	/* [BS_LOG_ASKED] where requests wait, zeros at first; they outlive this process. NULL: none
-	 * are made */
-	struct bs_log_asked *asked;
-	bool seals; /* at start, open logs except the newest are sealed (drivers/log/finish.h) */
+	/* where requests wait, zeros at first; they outlive this process. NULL: none are made, and
+	 * no log is sealed */
+	struct bs_log_asks *asks;
+	/* true if the log of that name is used, or may be gone on with; called by the thread */
+	bool (*used)(void *arg, const char *name, bool newest);
+	void *arg;
 };
 
 struct bs_stock {
@@ -53,8 +55,9 @@ void bs_stock_wake(struct bs_stock *s);
  * Requests to the thread; any thread may ask. seal: seals a log that nobody uses more, unless it
  * is sealed or has no name. made: notes that all images of a scan whose log was sealed before are
  * made (drivers/log/folder.h). cut: cuts a sealed file at its end. What a killed process had asked
- * for is done by its successor. If BS_LOG_ASKED requests wait already, a request is dropped: the
- * next start of the service seals or cuts the log, or makes the images once more.
+ * for is done by its successor. Where BS_LOG_ASKED requests wait already, one is dropped, and the
+ * thread looks through all logs instead, for those that nobody uses and that have no end; images
+ * that were not noted as made are made once more by the next start.
  */
 void bs_stock_seal(struct bs_stock *s, const char *name);
 void bs_stock_made(struct bs_stock *s, uint64_t session);

@@ -28,6 +28,14 @@ struct bs_log_asked {
 };
 #define BS_LOG_ASKED 8u /* requests that may wait */
 
+/* Requests, and whether a look through all logs is due: at the service's start, and after requests
+ * for which there was no place. */
+struct bs_log_asks {
+	struct bs_log_asked place[BS_LOG_ASKED];
+	_Atomic uint64_t dropped; /* number of requests for which there was no place */
+	_Atomic uint64_t looked;  /* 1 + value of dropped before the last look; 0: none was made */
+};
+
 struct bs_log_record {
 	/* The receiving thread writes the next members. */
 	_Alignas(64) _Atomic uint64_t head; /* number of bytes that were ever put into the ring */
@@ -74,7 +82,7 @@ struct bs_log_record {
 	char fault[BS_EVENT_TEXT]; /* why the scan's log failed; written before failed is set */
 	char name[64];             /* name of the first file of the scan's log; "": there is none */
 	/* whoever asks, and the thread that does it; a successor's does what is not done */
-	struct bs_log_asked asked[BS_LOG_ASKED];
+	struct bs_log_asks asks;
 	/* state of the writer, a struct bs_log_writer */
 	_Alignas(16) unsigned char writer[BS_LOG_WRITER_BYTES];
 	struct bs_hist commit; /* times that commits took */

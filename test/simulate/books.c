@@ -231,7 +231,7 @@ void books_said(const char *words)
 			       (unsigned long long)book[i].session);
 		if ((strstr(words, name) != NULL && (strstr(words, "cannot be sealed") != NULL ||
 						     strstr(words, "cannot be opened") != NULL)) ||
-		    strstr(words, "get none before the next start") != NULL)
+		    strstr(words, "have no end get none yet") != NULL)
 			book[i].endless = true;
 		book[i].named = book[i].named || strstr(words, name) != NULL ||
 				strstr(words, "cannot be listed") != NULL;
@@ -504,7 +504,12 @@ static void hear_log(struct book *b, const struct bs_wire_outcome *o)
 {
 	const char *log = strstr(o->text, "log 1970");
 	const char *lacks = log != NULL ? strstr(log, " lacks ") : NULL;
+	char name[24];
 
+	(void)snprintf(name, sizeof(name), "-%016llx-", (unsigned long long)b->session);
+	if (log != NULL && strstr(log, name) == NULL)
+		sim_broken("scan %016llx has an outcome that names another's log: %s",
+			   (unsigned long long)b->session, log);
 	b->says_log = o->code == 0 && log != NULL;
 	if (b->says_log)
 		(void)sscanf(log, "log %63[^ ;]", b->log);

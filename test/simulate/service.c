@@ -462,10 +462,10 @@ bool service_stop(void)
 
 bool service_will_seal(const char *log)
 {
-	const struct bs_log_asked *a = shm->s->log.asked;
+	const struct bs_log_asks *a = &shm->s->log.asks;
 
 	for (unsigned i = 0; i < BS_LOG_ASKED; i++)
-		if (atomic_load(&a[i].what) != 0 && strcmp(a[i].name, log) == 0)
+		if (atomic_load(&a->place[i].what) != 0 && strcmp(a->place[i].name, log) == 0)
 			return true;
-	return false;
+	return atomic_load(&a->looked) != 1 + atomic_load(&a->dropped);
 }
