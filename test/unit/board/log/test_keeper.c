@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "drivers/log/finish.h"
 #include "test/support/files.h"
 
 static void test_whole(void)
@@ -257,6 +258,52 @@ static void test_ends_failed(void)
 	CHECK(files_in(dir, BS_LOG_SUFFIX) == 0, "what was given up is not begun again");
 }
 
+/* A stock that is busy while more is asked of it than there are places for requests. */
+static atomic_bool stock_waits;
+
+static void wait_first(void)
+{
+	AWAIT(!atomic_load(&stock_waits));
+}
+
+static void test_asked_more(void)
+{
+	static struct bs_log_asks asks = { .looked = 1 }; /* the service's first look was made */
+	char name[BS_LOG_ASKED + 2][BS_LOG_NAME];
+	const unsigned logs = BS_LOG_ASKED + 2;
+	struct bs_stock stock;
+	unsigned ended = 0;
+
+	CHECK(start(), "a keeper again: %s", why.text);
+	for (unsigned i = 0; i < logs; i++) {
+		open_scan(20 + i);
+		put(20 + i, 1);
+		AWAIT(durable(1));
+		memcpy(name[i], shared->record.name, sizeof(name[i]));
+	}
+	bs_keeper_stop(&k); /* none of them has an end */
+	for (unsigned i = 0; i < logs; i++)
+		ended += bs_log_has_end(dir, name[i]);
+	CHECK(ended == 0, "%u logs without an end", logs);
+	atomic_store(&stock_waits, true);
+	CHECK(bs_stock_start(&stock,
+			     &(struct bs_stock_options){ .dir = dir,
+							 .segment_bytes = SEGMENT,
+							 .asks = &asks,
+							 .enter = wait_first },
+			     &why) == 0,
+	      "a stock that is busy: %s", why.text);
+	for (unsigned i = 0; i < logs; i++)
+		bs_stock_seal(&stock, name[i]);
+	CHECK(atomic_load(&asks.dropped) == 2, "two requests find no place");
+	atomic_store(&stock_waits, false);
+	bs_stock_stop(&stock);
+	for (unsigned i = 0; i < logs; i++)
+		ended += bs_log_has_end(dir, name[i]);
+	CHECK(ended == logs, "all of them have an end: %u", ended);
+	clean();
+}
+
 int main(void)
 {
 	CHECK(begin_keeping(), "starts: %s", why.text);
@@ -268,5 +315,6 @@ int main(void)
 	test_ends_full();
 	test_ends_failed();
 	bs_keeper_stop(&k);
+	test_asked_more();
 	return check_done();
 }
