@@ -206,7 +206,7 @@ const char *bs_ingest_log_name(const struct ingest *in, const struct bs_ingest_s
 {
 	if (is_reopened(in, scan))
 		return bs_ingest_reopened(in)->log;
-	return is_noted(scan) ? scan->record->log.name : in->env->shm.s->log.name;
+	return is_noted(scan) ? scan->record->log.name : bs_keeper_name(in->log);
 }
 
 void bs_ingest_log_steps(struct ingest *in)
@@ -259,7 +259,7 @@ void bs_ingest_log_note(struct ingest *in)
 	l->whole = bs_ingest_log_lacks(in, &in->now) == NULL && bs_ingest_log_written(in, &in->now);
 	l->unprotected = ack.unprotected;
 	l->mode = ack.log;
-	(void)snprintf(l->name, sizeof(l->name), "%s", in->env->shm.s->log.name);
+	(void)snprintf(l->name, sizeof(l->name), "%s", bs_keeper_name(in->log));
 	atomic_store(&l->scan, in->now.id);
 }
 

@@ -61,7 +61,9 @@ static void begin_scan(struct bs_keeper *k, const struct bs_spool_entry *open,
 	r->given_before = atomic_load(&r->given_up);
 	r->told = 0;
 	atomic_store(&r->end, 0);
-	r->name[0] = '\0';
+	bs_log_name(r->name,
+		    &(struct bs_log_head){ .session = bs_wire_session(msg),
+					   .started_ns = open->utc_ns > 0 ? open->utc_ns : 0 });
 	k->ended_ns = 0;
 	r->skips = !put_entry(k, open, msg);
 	if (r->skips)
@@ -288,11 +290,18 @@ int64_t bs_keeper_due(const struct bs_keeper *k)
 	return due;
 }
 
+const char *bs_keeper_name(const struct bs_keeper *k)
+{
+	return k->r->skips == 0 && atomic_load(&k->r->entered) == 1 + atomic_load(&k->r->begun)
+		       ? k->r->name
+		       : "";
+}
+
 void bs_keeper_words(struct bs_keeper *k, char *out, size_t cap)
 {
 	struct bs_log_record *r = k->r;
 	const unsigned long long n = lacking(k, true);
-	const bool named = r->name[0] != '\0' && r->skips == 0;
+	const bool named = bs_keeper_name(k)[0] != '\0';
 
 	if (atomic_load(&r->done) < atomic_load(&r->end))
 		atomic_store(&r->abandon, atomic_load(&r->end));

@@ -153,7 +153,7 @@ static bool enter_open(struct bs_keeper *k, const struct bs_spool_entry *e)
 {
 	const uint64_t next = k->writer->next;
 
-	bs_scribe_name(k->r, k->r->name);
+	atomic_store(&k->r->entered, e->index + 1);
 	number_record(k->r, e, next);
 	return next > 0 || append(k, e);
 }
@@ -420,8 +420,6 @@ static void resume(struct bs_keeper *k)
 		r->state = BS_SPOOL_NO_LOG;
 		return;
 	}
-	if (atomic_load(&r->open_at) == atomic_load(&r->begun)) /* else it is the scan's before */
-		bs_scribe_name(r, r->name);
 	r->state = BS_SPOOL_WRITTEN;
 	if (resume_log(k, &head, durable, &why) == 0) {
 		note_segments(k);

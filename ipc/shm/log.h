@@ -58,6 +58,7 @@ struct bs_log_record {
 	uint64_t seen[BS_LOG_SEEN];
 	/* number of the last message; head when it was about to be put */
 	uint64_t seen_number, seen_at;
+	char name[64]; /* of the first file that the scan's log has once it is begun */
 	/* The log thread writes the next members. */
 	/* number of bytes that the ring does not need any longer */
 	_Alignas(64) _Atomic uint64_t tail;
@@ -80,7 +81,8 @@ struct bs_log_record {
 	uint32_t scan;
 	_Atomic uint64_t first, first_before, open_at;
 	char fault[BS_EVENT_TEXT]; /* why the scan's log failed; written before failed is set */
-	char name[64];             /* name of the first file of the scan's log; "": there is none */
+	/* 1 + number of the last OPEN's entry whose log was begun */
+	_Atomic uint64_t entered;
 	/* whoever asks, and the thread that does it; a successor's does what is not done */
 	struct bs_log_asks asks;
 	/* state of the writer, a struct bs_log_writer */
