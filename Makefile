@@ -368,7 +368,7 @@ $(ENGINES) $(DEVICES): private SAN += \
 $(BENCH) $(DEVICES): private SAN += $(call wrap,bs_link_open)
 endif
 
-$(B)/gpu/%.o $(O)/gpu/%.o: CFLAGS += $(FAST)
+$(B)/gpu/%.o $(O)/gpu/%.o $(O)/core/study/gram.o: CFLAGS += $(FAST)
 ifneq ($(COVERED),)
 COVER := -O1 --coverage -fprofile-update=atomic -fprofile-abs-path
 LDLIBS += --coverage

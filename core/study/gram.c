@@ -5,45 +5,59 @@
 
 #define BLOCK 16u /* samples of a block: a block of all coils fits the first-level cache */
 
-/* Loads samples first to first + n of each coil, in double, to block [coil][BLOCK][2]. */
-static void load_samples(double block[BS_GRAM_COILS][BLOCK][2], uint32_t coils, uint32_t first,
-			 uint32_t n, const unsigned char *data, size_t stride)
+/* A block's samples in double; sums of a coil with the coils up to it. */
+struct block {
+	double re[BLOCK][BS_GRAM_COILS], im[BLOCK][BS_GRAM_COILS];
+	double sum_re[BS_GRAM_COILS], sum_im[BS_GRAM_COILS];
+};
+
+/* Loads samples first to first + n of each coil. */
+static void load_samples(struct block *b, uint32_t coils, uint32_t first, uint32_t n,
+			 const unsigned char *data, size_t stride)
 {
 	for (uint32_t c = 0; c < coils; c++) {
 		float v[2 * BLOCK];
 
 		memcpy(v, data + 8 * (c * stride + first), 8 * (size_t)n);
 		for (uint32_t s = 0; s < n; s++) {
-			block[c][s][0] = v[2 * (size_t)s];
-			block[c][s][1] = v[2 * (size_t)s + 1];
+			b->re[s][c] = v[2 * (size_t)s];
+			b->im[s][c] = v[2 * (size_t)s + 1];
+		}
+	}
+}
+
+/* Sums coil i's samples with those of the coils up to it: each sum in the order of the samples. */
+static void sum_coil(struct block *b, uint32_t i, uint32_t n)
+{
+	memset(b->sum_re, 0, sizeof(b->sum_re));
+	memset(b->sum_im, 0, sizeof(b->sum_im));
+	for (uint32_t s = 0; s < n; s++) {
+		const double re = b->re[s][i];
+		const double im = b->im[s][i];
+
+		for (uint32_t j = 0; j <= i; j++) {
+			b->sum_re[j] += re * b->re[s][j] + im * b->im[s][j];
+			b->sum_im[j] += im * b->re[s][j] - re * b->im[s][j];
 		}
 	}
 }
 
 void bs_gram_add(double *gram, uint32_t coils, uint32_t samples, const void *data, size_t stride)
 {
-	double block[BS_GRAM_COILS][BLOCK][2];
+	struct block b;
 
 	for (uint32_t first = 0; first < samples; first += BLOCK) {
 		const uint32_t n = samples - first < BLOCK ? samples - first : BLOCK;
 
-		load_samples(block, coils, first, n, data, stride);
-		for (uint32_t i = 0; i < coils; i++)
+		load_samples(&b, coils, first, n, data, stride);
+		for (uint32_t i = 0; i < coils; i++) {
+			sum_coil(&b, i, n);
 			for (uint32_t j = 0; j <= i; j++) {
-				double re = 0.0;
-				double im = 0.0;
-
-				for (uint32_t s = 0; s < n; s++) {
-					const double *a = block[i][s];
-					const double *b = block[j][s];
-
-					re += a[0] * b[0] + a[1] * b[1];
-					im += a[1] * b[0] - a[0] * b[1];
-				}
-				gram[(size_t)i * coils + j] += re;
+				gram[(size_t)i * coils + j] += b.sum_re[j];
 				if (j < i)
-					gram[(size_t)j * coils + i] += im;
+					gram[(size_t)j * coils + i] += b.sum_im[j];
 			}
+		}
 	}
 }
 
