@@ -280,7 +280,7 @@ $(B)/test/%: $(B)/test/%.o $(ALLOCS) $(TOOL) $(LIB)
 # A step has a header of this project and nothing else, but for what lies beside it.
 $(EXAMPLES:%.c=$(B)/%): $(B)/%: %.c ipc/step.h
 	@mkdir -p $(@D)
-	$(CC) -std=c17 -O2 $(WARN) -I. -DBS_GPU=$(GPU) -o $@ $(filter %.c %.o,$^) \
+	$(CC) -std=c17 -O3 $(WARN) -I. -DBS_GPU=$(GPU) -o $@ $(filter %.c %.o,$^) \
 		$(CUDA:%=-L%/lib64 -lcudart_static -lstdc++ -lrt -lpthread) -lm -ldl
 
 # Test programs of several sources: the benches, the papers' experiments, the twin of their ladders.

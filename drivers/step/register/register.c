@@ -2,14 +2,14 @@
  * drivers/step/register/register.c - a step that says how an object has moved: the rigid motion of
  * each volume against the scan's first one
  *
- *     cc -O2 -o register register.c -lm
+ *     cc -O3 -o register register.c -lm
  *     steps = ( { name = "register"; on = "NAVIGATOR"; command = "/usr/local/bin/register";
  *                 budget_ms = 150.0; } );
  *
  * With CUDA, in /usr/local/cuda, it is built so:
  *
  *     nvcc -O3 -DBS_GPU=1 -c -o gpu.o register.cu
- *     cc -O2 -DBS_GPU=1 -o register register.c gpu.o -L/usr/local/cuda/lib64 -lcudart_static \
+ *     cc -O3 -DBS_GPU=1 -o register register.c gpu.o -L/usr/local/cuda/lib64 -lcudart_static \
  *         -lstdc++ -ldl -lrt -lpthread -lm
  *
  * It then works on the first GPU that it sees (CUDA_VISIBLE_DEVICES); where there is none, or that
