@@ -277,10 +277,11 @@ lean: $(DAEMON)
 $(B)/test/%: $(B)/test/%.o $(ALLOCS) $(TOOL) $(LIB)
 	$(CC) $(SAN) $(WRAP) -o $@ $(filter %.o,$^) $(TOOL) $(LIB) $(LDLIBS)
 
-# A step has a header of this project and nothing else.
+# A step has a header of this project and nothing else, but for what lies beside it.
 $(EXAMPLES:%.c=$(B)/%): $(B)/%: %.c ipc/step.h
 	@mkdir -p $(@D)
-	$(CC) -std=c17 -O2 $(WARN) -I. -o $@ $< -lm -ldl
+	$(CC) -std=c17 -O3 $(WARN) -I. -DBS_GPU=$(GPU) -o $@ $(filter %.c %.o,$^) \
+		$(CUDA:%=-L%/lib64 -lcudart_static -lstdc++ -lrt -lpthread) -lm -ldl
 
 # Test programs of several sources: the benches, the papers' experiments, the twin of their ladders.
 cu_objects = $(if $(filter 1,$(GPU)),$(patsubst %.cu,build/cuda/%.cu.o,$(call find,$(1),*.cu)))
@@ -291,6 +292,8 @@ $(BENCH): private LDLIBS += $(if $(FFTW),-lfftw3f_threads -lfftw3f) \
 $(B)/test/bench/plain.o: CFLAGS += $(if $(FFTW),-DBS_FFTW)
 $(PAPER): $(call objects,test/paper) $(B)/test/bench/rows.o $(B)/test/bench/inputs.o
 $(B)/test/twin/twin_ladder: $(call cu_objects,test/paper/ladder)
+$(B)/drivers/step/register/register: drivers/step/register/register.h \
+	$(call cu_objects,drivers/step/register)
 # Peers that know ipc/WIRE.md alone, and the tests that they take part in.
 PEERED := $(shell grep -rl --include='*.c' '"test/.*peers/' test/fault test/replay test/unit)
 $(PEERED:%.c=$(B)/%): $(call objects,test/peers)
@@ -481,7 +484,9 @@ install:
 	install -d $(INCLUDE) $(DOC)/step
 	install -m 644 ipc/step.h $(INCLUDE)
 	for step in $(wildcard drivers/step/*/*); do \
-		sed 's|"ipc/step.h".*|<boreside/step.h>|' $$step >$(DOC)/step/$${step##*/} && \
+		sed -e 's|"ipc/step.h".*|<boreside/step.h>|' \
+			-e 's|^\(#include "\)drivers/step/[a-z]*/\([^"]*"\).*|\1\2|' $$step \
+			>$(DOC)/step/$${step##*/} && \
 		chmod 644 $(DOC)/step/$${step##*/} || exit 1; \
 	done
 	install -m 644 $(wildcard board/doc/*.md board/doc/*.py) $(DOC)
