@@ -17,7 +17,7 @@
  *   full      all that the protocol asks for; a solver stops before an iteration that would not fit
  *   fewer     at most half of the protocol's iterations (ls, sense)
  *   quadratic at most a third of them, without solve.prior: conjugate gradients for the quadratic
- *             terms alone; of frames that are solved for together, the newest alone (host)
+ *             terms alone; of frames that are solved for together, the newest alone
  *   gridding  gridding of the same data (ls, sense; not for sliding windows): frames that begin now
  *             go to a second engine, armed beside the first for the same trajectory
  *   late      nothing more can be left out: gridding, and the late image is marked

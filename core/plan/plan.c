@@ -170,8 +170,7 @@ static void make(struct bs_plan *plan, const struct bs_protocol *p)
 							    : BS_ABSENT_NOT;
 	bs_plan_choose_place(plan, p);
 	plan->quadratic = plan->solve == BS_SOLVE_PROX && p->prior.kind != BS_PRIOR_NONE &&
-			  plan->place == BS_PLACE_HOST && p->on_miss == BS_MISS_SHED &&
-			  p->image_ms > 0.0;
+			  p->on_miss == BS_MISS_SHED && p->image_ms > 0.0;
 }
 
 void bs_plan_make(struct bs_protocol *p)

@@ -34,12 +34,6 @@ struct proximal {
 	uint32_t before; /* frames that the solve leaves out, the oldest */
 };
 
-/* Images are made by conjugate gradients, all or those of the ladder's rung. */
-static bool has_pcg(const struct bs_protocol *p)
-{
-	return !has_prior(p) || p->plan.quadratic;
-}
-
 static struct bs_pcg_spec pcg_of(const struct bs_protocol *p)
 {
 	return (struct bs_pcg_spec){ bs_protocol_voxels(p) * images_of(p), p->iterations, false };

@@ -32,14 +32,17 @@ struct bs_proximal_cuda {
 	float *wx; /* W x of one frame */
 	bool has_w;
 	struct bs_penalty_cuda_plan *penalty;
-	struct bs_prox_cuda *prox; /* NULL: there is no prior, and pcg solves for a difference */
-	struct bs_pcg_cuda *pcg;
-	float *difference;
-	struct bs_pinned pinned; /* struct order */
-	double w_bound, q0;      /* q0: sum of the weights of one frame */
-	double identity;         /* weight of the identity in A, damping included */
-	struct scale *scale;     /* [slice] */
-	uint8_t *known;          /* [slot]: it has the last image */
+	struct bs_prox_cuda *prox; /* NULL: there is no prior */
+	struct bs_pcg_cuda *pcg;   /* the solver without a prior; NULL: there is none */
+	float *difference;         /* [value]: what pcg solves for */
+	struct bs_pinned pinned;   /* struct order */
+	double w_bound, q0;        /* q0: sum of the weights of one frame */
+	double identity;           /* weight of the identity in A, damping included */
+	struct scale *scale;       /* [slice] */
+	uint8_t *known;            /* [slot]: it has the last image */
+	/* The next members belong to the solve in progress. */
+	uint32_t first;  /* its oldest frame's number in the table */
+	uint32_t before; /* frames that the solve leaves out, the oldest */
 };
 
 static unsigned over(uint64_t n)
@@ -58,6 +61,12 @@ static int add(float *out, const float *in, double scale, uint64_t floats, cudaS
 {
 	add_scaled<<<over(floats), THREADS, 0, stream>>>(out, in, (float)scale, floats);
 	return launched(why);
+}
+
+/* Frames of the solve in progress. */
+static uint32_t solved(const struct bs_proximal_cuda *x)
+{
+	return x->frames - x->before;
 }
 
 /* Collapses frames of F^H d, `step` values apart, or of work. */
@@ -85,7 +94,7 @@ static int constrain(struct bs_proximal_cuda *x, const float *in, float *out, bo
 	const double lambda = x->p->lambda * norm_of(x->p);
 	int rc = 0;
 
-	for (uint32_t t = 0; t < x->frames && rc == 0; t++) {
+	for (uint32_t t = 0; t < solved(x) && rc == 0; t++) {
 		const uint64_t at = 2 * t * x->values;
 
 		rc = bs_csr_cuda_product(&x->w, 1.0f, in + at, x->wx, false, stream, why);
@@ -96,20 +105,30 @@ static int constrain(struct bs_proximal_cuda *x, const float *in, float *out, bo
 	return rc;
 }
 
+/* Queues work = F^H F work of the solve's frames: all, or the newest. */
+static int normal_frames(struct bs_proximal_cuda *x, cudaStream_t stream, struct bs_fail *why)
+{
+	float *work = (float *)x->work;
+
+	if (x->before == 0)
+		return bs_toeplitz_cuda_apply(x->normal, x->frames * x->coils, work, work, stream,
+					      why);
+	work += 2 * x->first * x->coils * x->values;
+	return bs_toeplitz_cuda_one(x->normal, x->first, x->coils, work, work, stream, why);
+}
+
 static int apply_frames(struct bs_proximal_cuda *x, const float *in, float *out,
 			cudaStream_t stream, struct bs_fail *why)
 {
-	const dim3 blocks(over(x->values), x->frames);
+	const dim3 blocks(over(x->values), solved(x));
 	struct collapse a = collapse_of(x, out, x->work, x->coils * x->values);
-	float *work = (float *)x->work;
 	int rc;
 
 	expand<<<blocks, THREADS, 0, stream>>>(x->work, (const float2 *)in, x->maps, x->coils,
 					       x->values, x->order);
 	rc = launched(why);
 	if (rc == 0)
-		rc = bs_toeplitz_cuda_apply(x->normal, x->frames * x->coils, work, work, stream,
-					    why);
+		rc = normal_frames(x, stream, why);
 	if (rc == 0 && x->has_w)
 		rc = constrain(x, in, out, false, stream, why);
 	if (rc != 0)
@@ -209,8 +228,8 @@ static void take(struct bs_proximal_cuda *x, const struct bs_csr *w, struct bs_d
 		bs_devroom_take(room, &x->work, x->size * x->coils * 8);
 	if (x->has_w)
 		bs_devroom_take(room, &x->wx, w->rows * 8);
-	if (!has_prior(x->p))
-		bs_devroom_take(room, &x->difference, x->size * 8);
+	if (has_pcg(x->p))
+		bs_devroom_take(room, &x->difference, x->values * 8);
 }
 
 static struct bs_pcg_cuda_spec pcg_of(const struct bs_protocol *p)
@@ -218,7 +237,7 @@ static struct bs_pcg_cuda_spec pcg_of(const struct bs_protocol *p)
 	struct bs_pcg_cuda_spec s;
 
 	memset(&s, 0, sizeof(s));
-	s.voxels = prox_of(p).size;
+	s.voxels = bs_protocol_voxels(p) * images_of(p);
 	s.iterations = p->iterations;
 	s.tolerance = p->tolerance;
 	return s;
@@ -245,7 +264,7 @@ int bs_proximal_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, 
 	const struct bs_pcg_cuda_spec pcg = pcg_of(p);
 	struct bs_devroom room = {};
 	struct bs_proximal_cuda x;
-	uint64_t part[3] = { 0, 0, 0 };
+	uint64_t part[4] = { 0, 0, 0, 0 };
 	int rc;
 
 	shape(&x, p, w);
@@ -254,13 +273,14 @@ int bs_proximal_cuda_bytes(const struct bs_protocol *p, const struct bs_csr *w, 
 
 	rc = on_lines(p) ? bs_unfold_cuda_need(&u, NULL, &part[0], why)
 			 : bs_toeplitz_cuda_need(&t, &part[0], why);
-	if (rc == 0)
-		rc = has_prior(p) ? bs_prox_cuda_need(&prox, &part[1], why)
-				  : bs_pcg_cuda_need(&pcg, &part[1], why);
+	if (rc == 0 && has_prior(p))
+		rc = bs_prox_cuda_need(&prox, &part[1], why);
+	if (rc == 0 && has_pcg(p))
+		rc = bs_pcg_cuda_need(&pcg, &part[3], why);
 	/* how many rows W has no protocol says: it is not counted before it is there */
 	if (rc == 0 && has_prior(p) && (p->prior.kind != BS_PRIOR_W || w != NULL))
 		rc = bs_penalty_cuda_need(&penalty, w, &part[2], why);
-	*bytes = room.bytes + part[0] + part[1] + part[2];
+	*bytes = room.bytes + part[0] + part[1] + part[2] + part[3];
 	if (x.has_w)
 		*bytes += bs_csr_cuda_need(w, BS_CSR_PLAIN) + bs_csr_cuda_need(w, BS_CSR_ADJOINT);
 	return rc;
@@ -306,6 +326,7 @@ static int plan_quadratic(struct bs_proximal_cuda *x, struct bs_devmem *mem, str
 	memset(&system, 0, sizeof(system));
 	system.self = x;
 	system.apply = apply;
+	system.varies = x->frames > 1; /* by the newest frame's number */
 	system.b = x->b;
 	system.x = x->difference;
 	return bs_pcg_cuda_plan(&x->pcg, &s, &system, mem, why);
@@ -323,11 +344,11 @@ static int plan_solver(struct bs_proximal_cuda *x, const struct bs_csr *w, struc
 		rc = bs_csr_cuda_plan(&x->w, w, BS_CSR_PLAIN, mem, why);
 	if (rc == 0 && x->has_w)
 		rc = bs_csr_cuda_plan(&x->adjoint, w, BS_CSR_ADJOINT, mem, why);
-	if (rc == 0 && !has_prior(x->p))
-		return plan_quadratic(x, mem, why);
-	if (rc == 0)
+	if (rc == 0 && has_pcg(x->p))
+		rc = plan_quadratic(x, mem, why);
+	if (rc == 0 && has_prior(x->p))
 		rc = bs_penalty_cuda_plan(&x->penalty, &penalty, w, mem, why);
-	if (rc != 0)
+	if (rc != 0 || !has_prior(x->p))
 		return rc;
 	system.self = x;
 	system.apply = apply;
@@ -398,14 +419,16 @@ void bs_proximal_cuda_close(struct bs_proximal_cuda *x)
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* Tells the kernels which frames are held; task NULL: all are. */
+/* Tells the kernels which frames the solve has, and which are held; task NULL: all are. */
 static int put_order(struct bs_proximal_cuda *x, const struct bs_task *t, cudaStream_t stream,
 		     struct bs_fail *why)
 {
 	struct order *to = (struct order *)x->pinned.host;
 
 	/* the last solve has waited, so nothing reads this memory any more */
-	to->first = t != NULL && x->frames > 1 ? (t->newest + 1) % x->frames : 0;
+	x->first = t != NULL ? (t->newest + 1 + x->before) % x->frames : 0;
+	to->first = x->first;
+	to->frames = x->frames;
 	memset(to->held, 1, sizeof(to->held));
 	if (t != NULL && t->held != NULL && x->frames > 1)
 		memcpy(to->held, t->held, x->frames);
@@ -453,7 +476,7 @@ static int begin(struct bs_proximal_cuda *x, const struct bs_task *t, uint32_t c
 	if (x->unfold != NULL)
 		return bs_unfold_cuda_begin(x->unfold, t->lines, stream, why);
 	a = collapse_of(x, x->b, (const float2 *)in + coil * x->values, t->part_step / 2);
-	collapse<<<dim3(over(x->values), x->frames), THREADS, 0, stream>>>(a);
+	collapse<<<dim3(over(x->values), solved(x)), THREADS, 0, stream>>>(a);
 	return launched(why);
 }
 
@@ -468,23 +491,24 @@ static int follow_last(struct bs_proximal_cuda *x, float *last, cudaStream_t str
 							    damps ? (float)BS_DAMP_KEEP : 1.0f);
 	rc = launched(why);
 	return rc != 0 || !damps ? rc
-				 : add(x->b, last, x->p->prior.damp * norm_of(x->p), 2 * x->size,
+				 : add(x->b, last + 2 * x->before * x->values,
+				       x->p->prior.damp * norm_of(x->p), 2 * solved(x) * x->values,
 				       stream, why);
 }
 
-/* Solves without a prior, for the difference from where it starts. */
-static int solve_quadratic(struct bs_proximal_cuda *x, float *solution,
+/* Solves without a prior, for the newest frame's difference from where it starts. */
+static int solve_quadratic(struct bs_proximal_cuda *x, float *slotted,
 			   const struct bs_prox_stop *stop, cudaStream_t stream,
 			   struct bs_prox_result *result, double *residual, struct bs_fail *why)
 {
-	const uint64_t floats = 2 * x->size;
+	float *solution = slotted + 2 * x->before * x->values;
+	const uint64_t floats = 2 * x->values;
 	struct bs_pcg_result made;
-	int rc;
+	int rc = stop->warm ? apply(x, solution, x->difference, stream, why) : 0;
 
 	if (!stop->warm)
-		BS_CUDA(cudaMemsetAsync(solution, 0, x->size * 8, stream), why);
-	rc = apply(x, solution, x->difference, stream, why);
-	if (rc == 0)
+		BS_CUDA(cudaMemsetAsync(slotted, 0, x->size * 8, stream), why);
+	else if (rc == 0)
 		rc = add(x->b, x->difference, -1.0, floats, stream, why);
 	if (rc == 0)
 		rc = bs_pcg_cuda_solve(x->pcg, stop->iterations, stop->deadline_ns, stream, &made,
@@ -498,6 +522,11 @@ static int solve_quadratic(struct bs_proximal_cuda *x, float *solution,
 	return add(solution, x->difference, 1.0, floats, stream, why);
 }
 
+static bool leaves_out(const struct bs_proximal_cuda *x, const struct bs_report *report)
+{
+	return x->prox == NULL || report->quadratic;
+}
+
 /* Solves for one coil, or for all. */
 static int solve_one(struct bs_proximal_cuda *x, const struct bs_task *t, uint32_t i,
 		     const struct bs_prox_cuda_scale *scale, cudaStream_t stream,
@@ -506,7 +535,7 @@ static int solve_one(struct bs_proximal_cuda *x, const struct bs_task *t, uint32
 	const struct bs_protocol *p = x->p;
 	const uint32_t solves = solves_of(p);
 	const uint32_t slot = p->plan.follows ? t->pair * solves + i : 0;
-	float *solution = x->x + 2 * slot * x->size;
+	float *slotted = x->x + 2 * slot * x->size;
 	struct bs_prox_stop stop;
 	struct bs_prox_result result;
 	double residual = 0.0;
@@ -518,11 +547,11 @@ static int solve_one(struct bs_proximal_cuda *x, const struct bs_task *t, uint32
 		report, i, bs_turn_end(t->deadline_ns, bs_now_ns(), solves), &stop.iterations);
 	stop.warm = p->plan.follows && x->known[slot] != 0;
 	if (rc == 0 && stop.warm)
-		rc = follow_last(x, solution, stream, why);
+		rc = follow_last(x, slotted, stream, why);
 	if (rc == 0)
-		rc = x->prox == NULL
-			     ? solve_quadratic(x, solution, &stop, stream, &result, &residual, why)
-			     : bs_prox_cuda_solve(x->prox, scale, solution, &stop, stream, &result,
+		rc = leaves_out(x, report)
+			     ? solve_quadratic(x, slotted, &stop, stream, &result, &residual, why)
+			     : bs_prox_cuda_solve(x->prox, scale, slotted, &stop, stream, &result,
 						  why);
 	if (rc != 0)
 		return rc;
@@ -533,7 +562,7 @@ static int solve_one(struct bs_proximal_cuda *x, const struct bs_task *t, uint32
 	report->deadline_stop = report->stop == BS_PROX_DEADLINE;
 	report->cut = result.reason == BS_PROX_DEADLINE ? result.iterations : report->cut;
 	BS_CUDA(cudaMemcpyAsync(t->images + 2 * i * x->values,
-				solution + 2 * (x->frames - 1) * x->values, x->values * 8,
+				slotted + 2 * (x->frames - 1) * x->values, x->values * 8,
 				cudaMemcpyDeviceToDevice, stream),
 		why);
 	return 0;
@@ -548,19 +577,23 @@ int bs_proximal_cuda_solve(struct bs_proximal_cuda *x, const struct bs_task *t, 
 	const double n = norm_of(p);
 	const double weight =
 		p->prior.noise > 0.0 ? p->prior.noise * sqrt(level) : p->prior.lambda * n;
+	const bool quadratic = leaves_out(x, report);
 	struct bs_prox_cuda_scale scale;
-	int rc = put_order(x, t, stream, why);
+	int rc;
 
-	if (rc == 0 && x->prox != NULL && p->plan.streams)
+	x->before = quadratic ? x->frames - 1 : 0;
+	rc = put_order(x, t, stream, why);
+	if (rc == 0 && !quadratic && p->plan.streams)
 		rc = bs_prox_cuda_power(x->prox, STREAM_STEPS, stream, &s->largest, why);
 	scale.largest = s->largest;
 	scale.lambda = weight;
-	report->prior_lambda = x->prox != NULL ? weight / n : 0.0;
+	report->prior_lambda = !quadratic ? weight / n : 0.0;
 	report->objective = 0.0;
 	report->stop = BS_PROX_ITERATIONS;
 	report->deadline_stop = false;
 	report->cut = 0;
 	for (uint32_t i = 0; i < solves_of(p) && rc == 0; i++)
 		rc = solve_one(x, t, i, &scale, stream, report, why);
+	x->before = 0;
 	return rc;
 }

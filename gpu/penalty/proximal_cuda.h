@@ -3,14 +3,16 @@
  * proximal.h
  *
  * The prior (penalty_cuda.h) around F^H F by Q (gpu/toeplitz/toeplitz_cuda.h; along frames one for
- * each, in 2D) or of the lines that came (gpu/image/unfold_cuda.h). Without a prior conjugate
- * gradients (gpu/solve/pcg_cuda.h) solve for the difference from where the solve starts.
+ * each, in 2D) or of the lines that came (gpu/image/unfold_cuda.h). Without a prior, and on the
+ * ladder's rung quadratic, conjugate gradients (gpu/solve/pcg_cuda.h) solve for the difference from
+ * where the solve starts, along frames that of the newest alone.
  * core/plan/place.c says what the host alone does.
  * q: made while the device is empty, [frame], host memory; the caller frees it. bytes: of device
  * memory.
  * changed: the slice's maps, which lie in `maps` now, and in the host's `host_maps`, are others; it
  * waits. solve: as bs_solving's; fhd, parts and images of the task lie in device memory, lines in
- * host memory. It waits. Only q and plan allocate. Test: test/twin/engine/twin_engine_prior.c
+ * host memory. It waits. Only q and plan allocate. Tests: test/twin/engine/twin_engine_prior.c,
+ * test/twin/twin_shed.c
  */
 #ifndef BS_GPU_PENALTY_PROXIMAL_CUDA_H
 #define BS_GPU_PENALTY_PROXIMAL_CUDA_H

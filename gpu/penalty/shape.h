@@ -62,6 +62,12 @@ static inline bool has_prior(const struct bs_protocol *p)
 	return p->prior.kind != BS_PRIOR_NONE;
 }
 
+/* Images are made by conjugate gradients, all or those of the ladder's rung. */
+static inline bool has_pcg(const struct bs_protocol *p)
+{
+	return !has_prior(p) || p->plan.quadratic;
+}
+
 static inline struct bs_prox_spec prox_of(const struct bs_protocol *p)
 {
 	struct bs_prox_spec s;

@@ -205,6 +205,15 @@ int tp_flat_set(const struct tp_flat_plan *p, const float2 *transform, cudaStrea
 	return 0;
 }
 
+struct tp_flat_plan tp_flat_one(const struct tp_flat_plan *p, uint32_t which)
+{
+	struct tp_flat_plan one = *p;
+
+	one.operators = 1;
+	one.spectrum += which * (spectrum_bytes(p) / sizeof(float));
+	return one;
+}
+
 static struct tp_flat work_of(const struct tp_flat_plan *p, uint32_t count, const float *maps)
 {
 	struct tp_flat a;

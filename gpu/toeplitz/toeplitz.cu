@@ -446,6 +446,20 @@ int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const 
 				    : run(plan, coils, NULL, in, out, stream, why);
 }
 
+int bs_toeplitz_cuda_one(struct bs_toeplitz_cuda *plan, uint32_t which, uint32_t coils,
+			 const float *in, float *out, struct CUstream_st *stream,
+			 struct bs_fail *why)
+{
+	const struct tp_flat_work work = { coils, NULL, in, out, NULL };
+
+	if (plan->spec.dims != 2 || which >= plan->flat.operators)
+		return bs_fail(why, BS_ERR_UNSUPPORTED, "Toeplitz operator: Q %u", which);
+	const struct tp_flat_plan one = tp_flat_one(&plan->flat, which);
+	int err = check_count(plan, coils, why);
+
+	return err != 0 ? err : tp_flat_queue(&one, &work, stream, why);
+}
+
 int bs_toeplitz_cuda_sense(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *maps,
 			   const float *in, const int *stop, float *out, struct CUstream_st *stream,
 			   struct bs_fail *why)

@@ -56,6 +56,10 @@ int bs_toeplitz_cuda_put(struct bs_toeplitz_cuda *plan, uint32_t which, const fl
 
 int bs_toeplitz_cuda_apply(struct bs_toeplitz_cuda *plan, uint32_t coils, const float *in,
 			   float *out, struct CUstream_st *stream, struct bs_fail *why);
+/* As apply, by one of a 2D plan's operators alone. */
+int bs_toeplitz_cuda_one(struct bs_toeplitz_cuda *plan, uint32_t which, uint32_t coils,
+			 const float *in, float *out, struct CUstream_st *stream,
+			 struct bs_fail *why);
 /*
  * stop: device memory; where *stop is set, out is not written. NULL: out is always written. maps
  * NULL, 3D: applies it to as many images.

@@ -1,25 +1,28 @@
 /*
  * test/twin/twin_shed.c - the ladder's rungs and the stages' times on the CUDA engines
  *
- * The same frame through bs_recon on full, fewer and gridding, host against CUDA. Both sum F^H d
- * and Q exactly, so the solves differ by float rounding as in twin_ls.c: 1e-5; gridding as in
- * twin_engine.c: 1e-5 at accuracy 1e-6, with weights that both are given, ones: those that each
- * makes by itself agree less closely (twin_density.c). A report's stages happen one after the other
- * between the last readout's add and finish's return: each that the engine has is more than nothing
- * (an event that a graph did not record anew would give nothing), and together they are no longer
- * than that time by the host's clock, but for the clocks' difference (1 %) and their resolution (20
- * us).
+ * The same frame through bs_recon on each rung, host against CUDA, as late images step down. Both
+ * sum F^H d and Q exactly, so the solves differ by float rounding as in twin_ls.c: 1e-5, with a
+ * prior as in twin_prox.c: 1e-4; gridding as in twin_engine.c: 1e-5 at accuracy 1e-6, with weights
+ * that both are given, ones: those that each makes by itself agree less closely (twin_density.c). A
+ * report's stages happen one after the other between the last readout's add and finish's return:
+ * each that the engine has is more than nothing (an event that a graph did not record anew would
+ * give nothing), and together they are no longer than that time by the host's clock, but for the
+ * clocks' difference (1 %) and their resolution (20 us).
  */
 #include "test/support/check.h"
 #include "test/support/plan/planned.h"
 #include <string.h>
 
 #include "core/thread/clock.h"
+#include "core/latency/budget.h"
 #include "core/frame/recon.h"
 #include "gpu/engine/engines.h"
 #include "test/twin/device.h"
 
 #define ITERATIONS 8u
+#define LAMBDA     1e-3                   /* of the prior, in the unit of the image */
+#define LATE_NS    INT64_C(2000000000000) /* twice the budget */
 
 struct side {
 	const struct bs_engine *engine;
@@ -30,7 +33,7 @@ struct side {
 	uint32_t repetition;
 };
 
-static struct bs_protocol protocol(enum bs_method method)
+static struct bs_protocol protocol(enum bs_method method, enum bs_prior prior)
 {
 	struct bs_protocol p = path_of(method, BS_TRAJ_RADIAL2D, 64, 64, 1, 4);
 
@@ -42,6 +45,9 @@ static struct bs_protocol protocol(enum bs_method method)
 	p.density = method == BS_METHOD_GRIDDING ? BS_DENSITY_RAMP : BS_DENSITY_FILE;
 	p.combine = BS_COMBINE_RSS;
 	p.fhd = p.q = BS_SUM_EXACT;
+	p.prior.kind = prior;
+	p.prior.lambda = LAMBDA;
+	p.prior.block = 8;
 	p.image_ms = 1e6;
 	p.on_miss = BS_MISS_SHED;
 	return planned(p);
@@ -116,38 +122,72 @@ static void check_stages(const char *name, const struct side *s, bool solves)
 	      (double)t[BS_BUDGET_DOWNLOAD] * 1e-3, (double)sum * 1e-3, (double)s->wall_ns * 1e-3);
 }
 
-static void rung(const char *name, struct side *h, struct side *c, const struct bs_protocol *p,
-		 const struct bs_aim *aim, const float *data)
+/* The report says what the ladder has an image do, and after how many iterations. */
+static bool is_of(const struct bs_report *r, const struct bs_protocol *p, const struct bs_aim *aim)
 {
+	const uint32_t most = aim->iterations > 0 ? aim->iterations : p->iterations;
+	const bool quadratic = aim->quadratic && !aim->gridding;
+	const bool solves = p->method == BS_METHOD_LS && !aim->gridding;
+	const bool prior = p->prior.kind != BS_PRIOR_NONE && solves && !quadratic;
+
+	return r->gridded == aim->gridding && r->quadratic == quadratic &&
+	       (r->prior_lambda > 0.0) == prior && r->iterations == (solves ? most : 0);
+}
+
+static void rung(const char *method, struct side *h, struct side *c, const struct bs_protocol *p,
+		 const struct bs_budget *b, const float *data)
+{
+	const struct bs_aim aim = bs_budget_aim(b);
+	const char *name = bs_rung_name(b->rung);
 	uint64_t floats = bs_protocol_image_bytes(p) / 4;
 	struct bs_fail why = { 0 };
-	int rc = frame(h, p, aim, data, &why);
+	int rc = frame(h, p, &aim, data, &why);
 	char words[96];
 	double e;
 
 	if (rc == 1)
-		rc = frame(c, p, aim, data, &why);
-	CHECK(rc == 1, "%s: made by both %s", name, why.text);
+		rc = frame(c, p, &aim, data, &why);
+	CHECK(rc == 1, "%s, %s: made by both %s", method, name, why.text);
 	if (rc != 1)
 		return;
 	e = check_rel(c->image.pixels, h->image.pixels, floats);
-	CHECK(e <= 1e-5 && c->image.report.iterations == h->image.report.iterations &&
-		      c->image.report.gridded == aim->gridding &&
-		      h->image.report.gridded == aim->gridding,
-	      "%s: %s against %s differ by %.1e; %u iterations", name,
+	CHECK(e <= (c->image.report.prior_lambda > 0.0 ? 1e-4 : 1e-5) &&
+		      c->image.report.iterations == h->image.report.iterations &&
+		      is_of(&c->image.report, p, &aim) && is_of(&h->image.report, p, &aim),
+	      "%s, %s: %s against %s differ by %.1e; %u iterations", method, name,
 	      bs_recon_engine(c->recon, &c->image), bs_recon_engine(h->recon, &h->image), e,
 	      c->image.report.iterations);
-	(void)snprintf(words, sizeof(words), "%s, stages", name);
-	check_stages(words, c, p->method == BS_METHOD_LS && !aim->gridding);
+	(void)snprintf(words, sizeof(words), "%s, %s, stages", method, name);
+	check_stages(words, c, p->method == BS_METHOD_LS && !aim.gridding);
 }
 
-static void ladder(const char *name, enum bs_method method, const struct bs_engine *host,
-		   const struct bs_engine *cuda)
+/* Down the ladder by images that are late, and a new scan, which begins on full. */
+static void down(const char *method, struct side *h, struct side *c, const struct bs_protocol *p,
+		 const float *data)
 {
-	static const struct bs_aim full = { false, false, 0 };
-	static const struct bs_aim fewer = { false, false, ITERATIONS / 2 };
-	static const struct bs_aim gridding = { true, false, ITERATIONS / 2 };
-	struct bs_protocol p = protocol(method);
+	const bool solves = p->method == BS_METHOD_LS;
+	struct bs_budget b;
+	enum bs_rung made;
+
+	CHECK(bs_recon_stands_in(h->recon) == solves && bs_recon_stands_in(c->recon) == solves,
+	      "%s: gridding stands by on both, or on none", method);
+	bs_budget_open(&b, p, solves);
+	rung(method, h, c, p, &b, data);
+	rung(method, h, c, p, &b, data);
+	while (bs_budget_made(&b, &c->image.report, 0, LATE_NS, &made) && b.rung != BS_RUNG_LATE)
+		rung(method, h, c, p, &b, data);
+	CHECK(b.rung == BS_RUNG_LATE && b.down[BS_RUNG_FEWER] == solves &&
+		      b.down[BS_RUNG_QUADRATIC] == (p->prior.kind != BS_PRIOR_NONE) &&
+		      b.down[BS_RUNG_GRIDDING] == solves,
+	      "%s: down by each rung that it has", method);
+	bs_budget_scan(&b);
+	rung(method, h, c, p, &b, data);
+}
+
+static void ladder(const char *name, enum bs_method method, enum bs_prior prior,
+		   const struct bs_engine *host, const struct bs_engine *cuda)
+{
+	struct bs_protocol p = protocol(method, prior);
 	uint64_t values = 2 * bs_protocol_samples(&p) * p.coils;
 	float *data = malloc(values * 4);
 	float *ones = malloc(bs_protocol_samples(&p) * 4);
@@ -172,19 +212,8 @@ static void ladder(const char *name, enum bs_method method, const struct bs_engi
 	if (rc == 0)
 		rc = open_side(&c, cuda, &p, &tables, &why);
 	CHECK(rc == 0, "%s: both armed %s", name, why.text);
-	if (rc == 0) {
-		rung("full", &h, &c, &p, &full, data);
-		rung("full again", &h, &c, &p, &full, data);
-	}
-	if (rc == 0 && method == BS_METHOD_LS) {
-		CHECK(bs_recon_stands_in(h.recon) && bs_recon_stands_in(c.recon),
-		      "gridding stands by on both");
-		rung("fewer", &h, &c, &p, &fewer, data);
-		CHECK(c.image.report.iterations == ITERATIONS / 2, "half of the iterations: %u",
-		      c.image.report.iterations);
-		rung("gridding", &h, &c, &p, &gridding, data);
-		rung("back on full", &h, &c, &p, &full, data);
-	}
+	if (rc == 0)
+		down(name, &h, &c, &p, data);
 	close_side(&h);
 	close_side(&c);
 	bs_traj_close(&traj);
@@ -194,8 +223,9 @@ static void ladder(const char *name, enum bs_method method, const struct bs_engi
 
 static void compare_all(void)
 {
-	ladder("ls", BS_METHOD_LS, &bs_engine_host, &bs_engine_cuda);
-	ladder("gridding", BS_METHOD_GRIDDING, &bs_engine_host, &bs_engine_cuda);
+	ladder("ls", BS_METHOD_LS, BS_PRIOR_NONE, &bs_engine_host, &bs_engine_cuda);
+	ladder("wavelet", BS_METHOD_LS, BS_PRIOR_WAVELET, &bs_engine_host, &bs_engine_cuda);
+	ladder("gridding", BS_METHOD_GRIDDING, BS_PRIOR_NONE, &bs_engine_host, &bs_engine_cuda);
 }
 
 int main(void)

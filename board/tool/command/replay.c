@@ -61,7 +61,7 @@ static const struct bs_option options[] = {
 	  .help = "ask for answers, and write each as a line" },
 	{ BS_OPTION_PAIR, 0, "obey", "MM,DEG", AT(obeying.o.motion),
 	  .help = "ask for answers and obey them: a head that moves by MM and turns by DEG takes "
-		  "the place of what the recording (2D, on the grid) shows" },
+		  "the place of what the recording (on the grid) shows" },
 	{ BS_OPTION_TEXT, 0, "latency", "MS[,MS...]", AT(obeying.latency),
 	  .help = "with --obey: a scan for each, its answers obeyed so much later (0)" },
 	{ BS_OPTION_REAL, 0, "noise", "X", AT(obeying.o.noise),

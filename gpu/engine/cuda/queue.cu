@@ -232,8 +232,11 @@ static int try_proximal(struct bs_armed_cuda *e, struct bs_fail *why)
 	report.allowed = 1;
 	for (uint32_t s = 0; rc == 0 && known && s < e->p->slices; s++)
 		rc = bs_armed_cuda_measure(e, s, why);
-	for (int i = 0; rc == 0 && i < 2; i++) /* the second may start from the first's image */
+	/* the second may start from the first's image; the third is on the rung without a prior */
+	for (int i = 0; rc == 0 && i < (e->p->plan.quadratic ? 3 : 2); i++) {
+		report.quadratic = i == 2;
 		rc = bs_armed_cuda_proximal(e, 0, held, INT64_MAX, &report, why);
+	}
 	bs_proximal_cuda_scan(e->prox);
 	return rc;
 }

@@ -10,7 +10,8 @@
 
 /* Which frames a solve has; device memory, and pinned. */
 struct order {
-	uint32_t first; /* the oldest frame's number in the table */
+	uint32_t first;  /* the oldest frame's number in the table */
+	uint32_t frames; /* of the table */
 	uint8_t held[BS_PENALTY_IMAGES_MAX];
 };
 
@@ -20,7 +21,7 @@ static __global__ void __launch_bounds__(THREADS)
 	       const struct order *order)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	const uint32_t frame = (order->first + blockIdx.y) % gridDim.y;
+	const uint32_t frame = (order->first + blockIdx.y) % order->frames;
 
 	if (v >= voxels)
 		return;
@@ -49,7 +50,7 @@ struct collapse {
 static __global__ void __launch_bounds__(THREADS) collapse(const struct collapse a)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	const uint32_t frame = (a.order->first + blockIdx.y) % gridDim.y;
+	const uint32_t frame = (a.order->first + blockIdx.y) % a.order->frames;
 	const float2 *from = a.from + frame * a.step;
 	const uint64_t at = blockIdx.y * a.voxels + v;
 	float2 sum = make_float2(0.0f, 0.0f);

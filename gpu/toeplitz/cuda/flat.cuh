@@ -43,6 +43,8 @@ int tp_flat_put(const struct tp_flat_plan *p, const struct bs_toeplitz_spec *spe
 		const float *q, struct bs_fail *why);
 int tp_flat_set(const struct tp_flat_plan *p, const float2 *transform, cudaStream_t stream,
 		struct bs_fail *why);
+/* The plan with one of its operators; it has no memory of its own. */
+struct tp_flat_plan tp_flat_one(const struct tp_flat_plan *p, uint32_t which);
 int tp_flat_queue(const struct tp_flat_plan *p, const struct tp_flat_work *work,
 		  cudaStream_t stream, struct bs_fail *why);
 int tp_flat_sum(const struct tp_flat_plan *p, uint32_t coils, const int *stop, float *out,

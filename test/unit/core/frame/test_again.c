@@ -10,7 +10,6 @@ static void without_prior(void)
 	struct bs_protocol p = protocol(BS_METHOD_LS, BS_MISS_SHED, 10.0);
 	static struct small s;
 
-	p.backend = BS_BACKEND_HOST;
 	p.prior.kind = BS_PRIOR_WAVELET;
 	p.prior.lambda = 1.0;
 	bs_plan_make(&p);
