@@ -290,8 +290,7 @@ static int plane(struct bs_espirit_cuda *e, uint32_t z, float *maps, float *valu
 	weigh<<<dim3(across, 1, s->matrix[1]), THREADS, 0, stream>>>(e->rows, e->plane, line, 0,
 								     e->phase_y, ny, e->l.line);
 	voxels<<<e->blocks, THREADS, 0, stream>>>(v);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_espirit_cuda_run(struct bs_espirit_cuda *e, const uint32_t size[3], const float *block,

@@ -270,8 +270,7 @@ static int allgather_nccl(struct bs_link *, void *const *, size_t, struct bs_fai
 static int mark(struct bs_link *l, uint32_t i, cudaEvent_t event, struct bs_fail *why)
 {
 	BS_CUDA(cudaSetDevice(l->part[i].device), why);
-	BS_CUDA(cudaEventRecord(event, l->part[i].stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaEventRecord(event, l->part[i].stream), why);
 }
 
 /*
@@ -416,8 +415,7 @@ const char *bs_link_name(const struct bs_link *l)
 
 int bs_link_enter(struct bs_link *l, uint32_t part, struct bs_fail *why)
 {
-	BS_CUDA(cudaSetDevice(l->part[part].device), why);
-	return 0;
+	return BS_CUDA_RC(cudaSetDevice(l->part[part].device), why);
 }
 
 struct CUstream_st *bs_link_stream(struct bs_link *l, uint32_t part)
@@ -469,8 +467,7 @@ int bs_link_allgather(struct bs_link *l, void *const *all, size_t bytes, struct 
 static int wait_part(struct bs_link *l, uint32_t i, struct bs_fail *why)
 {
 	BS_CUDA(cudaSetDevice(l->part[i].device), why);
-	BS_CUDA(cudaStreamSynchronize(l->part[i].stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamSynchronize(l->part[i].stream), why);
 }
 
 int bs_link_wait(struct bs_link *l, struct bs_fail *why)

@@ -80,8 +80,7 @@ int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why)
 
 int bs_gpu_use(uint32_t device, struct bs_fail *why)
 {
-	BS_CUDA(cudaSetDevice((int)device), why);
-	return 0;
+	return BS_CUDA_RC(cudaSetDevice((int)device), why);
 }
 
 void bs_devroom_take(struct bs_devroom *r, void *to, uint64_t bytes)

@@ -447,8 +447,7 @@ int bs_exact_cuda_finish(struct bs_exact_cuda *e, uint32_t state, float *result,
 		(unsigned)t->r.pairs, (unsigned)t->coils);
 
 	unpack<<<grid, UNPACK_THREADS, 0, stream>>>(u);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* Returns part number `part` of the tiles. */

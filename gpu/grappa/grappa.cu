@@ -87,7 +87,6 @@ static int make_waves(float2 *to, const struct bs_grappa_spec *s, uint32_t rows,
 	const int reach = (int)s->kernel[0] / 2;
 	const size_t n = (size_t)rows * s->columns;
 	float2 *host = (float2 *)malloc(n * sizeof(*host));
-	int rc = 0;
 
 	if (host == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "grappa: phases");
@@ -100,9 +99,10 @@ static int make_waves(float2 *to, const struct bs_grappa_spec *s, uint32_t rows,
 
 		host[i] = make_float2((float)cos(part), (float)sin(part));
 	}
-	BS_CUDA_GO(cudaMemcpy(to, host, n * sizeof(*host), cudaMemcpyHostToDevice), why, rc, out);
-	rc = bs_cuda_copied(why);
-out:
+	int rc = BS_CUDA_RC(cudaMemcpy(to, host, n * sizeof(*host), cudaMemcpyHostToDevice), why);
+
+	if (rc == 0)
+		rc = bs_cuda_copied(why);
 	free(host);
 	return rc;
 }
@@ -168,9 +168,9 @@ void bs_grappa_cuda_close(struct bs_grappa_cuda *g)
 int bs_grappa_cuda_none(struct bs_grappa_cuda *g, cudaStream_t stream, struct bs_fail *why)
 {
 	/* sets every line to NONE */
-	BS_CUDA(cudaMemsetAsync(g->of, 0xff, bs_grappa_lines_of(&g->s) * sizeof(uint32_t), stream),
+	return BS_CUDA_RC(
+		cudaMemsetAsync(g->of, 0xff, bs_grappa_lines_of(&g->s) * sizeof(uint32_t), stream),
 		why);
-	return 0;
 }
 
 int bs_grappa_cuda_load(struct bs_grappa_cuda *g, const struct bs_grappa *host, cudaStream_t stream,
@@ -201,8 +201,7 @@ int bs_grappa_cuda_load(struct bs_grappa_cuda *g, const struct bs_grappa *host, 
 	BS_CUDA(cudaMemcpyAsync(g->of, g->of_host, bs_grappa_lines_of(&g->s) * sizeof(uint32_t),
 				cudaMemcpyHostToDevice, stream),
 		why);
-	BS_CUDA(cudaStreamSynchronize(stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamSynchronize(stream), why);
 }
 
 /* Returns where a line starts in a coil of hybrid, in complex values. */
@@ -362,6 +361,5 @@ int bs_grappa_cuda_fill(struct bs_grappa_cuda *g, float *hybrid, bool wrapped, c
 	BS_CUDA(cudaGetLastError(), why);
 	mend_lines<<<(unsigned)bs_grappa_lines_of(&g->s), COLUMNS, 0, stream>>>(s, g->samples,
 										(float2 *)hybrid);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

@@ -187,8 +187,7 @@ int bs_slice_cuda_load(struct bs_slice_cuda *p, uint32_t group, const struct bs_
 	spread_weights<<<blocks, WARP, 0, stream>>>(s->columns, s->kernel[0], weights, p->shift,
 						    p->spread + group * spread_of(s));
 	BS_CUDA(cudaGetLastError(), why);
-	BS_CUDA(cudaStreamSynchronize(stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamSynchronize(stream), why);
 }
 
 int bs_slice_cuda_lines(struct bs_slice_cuda *p, const uint8_t *have, cudaStream_t stream,
@@ -205,10 +204,9 @@ int bs_slice_cuda_lines(struct bs_slice_cuda *p, const uint8_t *have, cudaStream
 	for (uint32_t y = lines; y-- > 0;)
 		if (have == NULL || have[y] != 1)
 			order[others--] = y;
-	BS_CUDA(cudaMemcpyAsync(p->order, order, (lines + 1) * sizeof(uint32_t),
-				cudaMemcpyHostToDevice, stream),
-		why);
-	return 0;
+	return BS_CUDA_RC(cudaMemcpyAsync(p->order, order, (lines + 1) * sizeof(uint32_t),
+					  cudaMemcpyHostToDevice, stream),
+			  why);
 }
 
 /* Where a line starts in a coil, in complex values. */
@@ -395,6 +393,5 @@ int bs_slice_cuda_apply(struct bs_slice_cuda *p, uint32_t group, uint32_t band, 
 		find_ends<<<dim3(s->lines_y, s->coils), WARP, 0, stream>>>(shape, in, p->samples);
 	BS_CUDA(cudaGetLastError(), why);
 	finish_lines<<<s->lines_y, WARP * WARPS, 0, stream>>>(shape, p->samples, (float2 *)out);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

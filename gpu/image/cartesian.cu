@@ -197,9 +197,7 @@ static int plan_slice(struct cart *c, struct bs_devmem *mem, struct bs_fail *why
 	if (rc == 0)
 		rc = bs_slice_cuda_apply(c->slice, 0, 0, (float *)c->a, false, (float *)c->apart,
 					 cudaStreamLegacy, why);
-	if (rc == 0)
-		BS_CUDA(cudaStreamSynchronize(cudaStreamLegacy), why);
-	return rc;
+	return rc != 0 ? rc : BS_CUDA_RC(cudaStreamSynchronize(cudaStreamLegacy), why);
 }
 
 static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_tables *tables,
@@ -385,8 +383,7 @@ static int fetch_lines(struct cart *c, struct bs_slicer *slicer, uint32_t frame,
 	BS_CUDA(cudaMemcpyAsync(bs_slicer_space(slicer), c->a, bytes, cudaMemcpyDeviceToHost,
 				stream),
 		why);
-	BS_CUDA(cudaStreamSynchronize(stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamSynchronize(stream), why);
 }
 
 /* Gives the GPU the weights of a set, unless it has them. */

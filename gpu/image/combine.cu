@@ -103,8 +103,7 @@ int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, 
 			<<<blocks, THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
 		break;
 	}
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* ---- with the protocol's own matrix ---- */
@@ -225,10 +224,9 @@ static int run_flow(const struct bs_combiner_cuda *c, const float *coil_images,
 		BS_CUDA(cudaGetLastError(), why);
 		return 1;
 	}
-	BS_CUDA(cudaMemcpyAsync(kept, coil_images, images_of(p) * voxels * sizeof(float2),
-				cudaMemcpyDeviceToDevice, stream),
-		why);
-	return 0;
+	return BS_CUDA_RC(cudaMemcpyAsync(kept, coil_images, images_of(p) * voxels * sizeof(float2),
+					  cudaMemcpyDeviceToDevice, stream),
+			  why);
 }
 
 int bs_combiner_cuda_run(const struct bs_combiner_cuda *c, const float *coil_images,

@@ -134,6 +134,5 @@ int bs_partial_cuda_sum(struct bs_partial_cuda *w, uint32_t frame, const uint8_t
 		(float2 *)out, (const float2 *)(w->part + (uint64_t)frame * w->groups * w->stride),
 		(float2 *)(w->block + (uint64_t)frame * w->blocks * w->stride), w->stride / 2, n,
 		w->side, w->blocks, now);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

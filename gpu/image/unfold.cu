@@ -214,12 +214,6 @@ static __global__ void keep_lines(float2 *grid, const float *keep, uint32_t colu
 		make_float2(0.0f, 0.0f);
 }
 
-static int launched(struct bs_fail *why)
-{
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
-}
-
 static dim3 over(uint64_t voxels, uint32_t y, uint32_t z)
 {
 	return dim3((unsigned)((voxels + THREADS - 1) / THREADS), y, z);
@@ -232,7 +226,7 @@ static int gather_coils(const struct bs_unfold_cuda *u, float2 *out, const float
 
 	gather<<<over(u->voxels / slices, u->s.sets, slices), THREADS, 0, stream>>>(
 		out, coils, u->maps, u->first, u->s.coils, u->voxels / slices, u->s.group, scale);
-	return launched(why);
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* Keeps the lines that came, which hold one slice or several. sum: NULL, or as of cross. */
@@ -249,7 +243,7 @@ static int keep(const struct bs_unfold_cuda *u, float2 *grid, const float2 *sum,
 	else
 		keep_lines<<<blocks, THREADS, 0, stream>>>(
 			grid, u->keep, s->matrix[0], (uint64_t)lines * s->matrix[0], s->coils);
-	return launched(why);
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_unfold_cuda_apply(void *self, const float *in, float *out, struct CUstream_st *stream,
@@ -265,7 +259,7 @@ int bs_unfold_cuda_apply(void *self, const float *in, float *out, struct CUstrea
 	weigh<<<over(u->voxels / slices, s->coils, slices), THREADS, 0, stream>>>(
 		u->coils, (const float2 *)in, u->maps, u->first, s->sets, s->coils,
 		u->voxels / slices, s->group);
-	rc = launched(why);
+	rc = BS_CUDA_RC(cudaGetLastError(), why);
 	if (rc == 0)
 		rc = bs_line_launch(&u->forward[0], -1, u->coils, u->grid, stream, why);
 	if (rc == 0 && volume)

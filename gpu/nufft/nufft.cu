@@ -243,8 +243,7 @@ static int take_counters(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_
 	d->done = (uint32_t *)bs_devmem_take(mem, bytes);
 	if (d->done == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: %zu bytes of counters", bytes);
-	BS_CUDA(cudaMemset(d->done, 0, bytes), why);
-	return 0;
+	return BS_CUDA_RC(cudaMemset(d->done, 0, bytes), why);
 }
 
 static void lay_dev(const struct bs_nufft_cuda *p, bs_nufft_dev *d, const struct bs_sectors *s)

@@ -313,8 +313,7 @@ static int multiply(const struct bs_projector_cuda *p, double2 *c, const double2
 
 	product<<<dim3(tiles, tiles), THREADS, 0, stream>>>(c, a, b, p->pitch, p->pitch, alpha, t,
 							    beta, d);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* Queues a = y y^H. */
@@ -336,8 +335,7 @@ static int gram(const struct bs_projector_cuda *p, const uint32_t size[3], const
 	BS_CUDA(cudaGetLastError(), why);
 	product<<<dim3(tiles, tiles), THREADS, 0, stream>>>(p->a, p->y, p->y, s.depth, p->pitch,
 							    1.0, NULL, 0.0, NULL);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /*
@@ -359,8 +357,7 @@ static int find_largest(const struct bs_projector_cuda *p, double *largest, cuda
 	if (rc != 0)
 		return rc;
 	quotient<<<1, SUMMING, 0, stream>>>(largest, p->a, from, p->pitch);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* Finds the sign of the matrix in b. *sign: where the result lies. */
@@ -410,6 +407,5 @@ int bs_projector_cuda_make(struct bs_projector_cuda *p, const uint32_t size[3], 
 		return rc;
 	correlate<<<dim3(1, l.pairs, (2 * k[1] - 1) * (2 * k[2] - 1)), 2 * k[0] - 1, 0, stream>>>(
 		corr, sign, l);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

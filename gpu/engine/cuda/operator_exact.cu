@@ -185,9 +185,9 @@ static int begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *
 	memcpy(e->frame[frame].missing, e->touched, e->chunks * sizeof(*e->touched));
 	e->frame[frame].next = 0;
 	bs_exact_cuda_begin(e->sum, frame);
-	BS_CUDA(cudaMemsetAsync(samples(op, frame), 0, e->frame_values * sizeof(float2), stream),
+	return BS_CUDA_RC(
+		cudaMemsetAsync(samples(op, frame), 0, e->frame_values * sizeof(float2), stream),
 		why);
-	return 0;
 }
 
 static int add_next(struct exact *e, uint32_t frame, cudaStream_t stream, struct bs_fail *why)

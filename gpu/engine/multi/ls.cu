@@ -154,9 +154,7 @@ static int watched(void *arg, cudaEvent_t done, struct bs_fail *why)
 
 	if (rc == 0)
 		rc = bs_link_enter(s->link, 0, why);
-	if (rc == 0)
-		BS_CUDA(cudaEventRecord(done, bs_link_stream(s->link, 0)), why);
-	return rc;
+	return rc != 0 ? rc : BS_CUDA_RC(cudaEventRecord(done, bs_link_stream(s->link, 0)), why);
 }
 
 static int watch(struct bs_ls_multi *s, uint32_t most, int64_t deadline_ns, bool *late,

@@ -389,6 +389,5 @@ int ex_product_wgmma(const struct ex_product *a, int products, cudaStream_t stre
 		product_wgmma<3><<<tiles, threads, shared_bytes(3), stream>>>(*a);
 	else
 		product_wgmma<1><<<tiles, threads, shared_bytes(1), stream>>>(*a);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

@@ -448,8 +448,7 @@ int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, f
 		gather<2><<<blocks, threads, 0, stream>>>(*d, part, grid);
 	else
 		gather<4><<<blocks, threads, 0, stream>>>(*d, part, grid);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_nufft_gather_rows(const bs_nufft_dev *d, uint32_t lanes, const bs_line_pass *pass,

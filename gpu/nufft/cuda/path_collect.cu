@@ -246,8 +246,7 @@ static int launch(float2 *cells, const struct bs_path_grid *on, const struct bs_
 		collect<decltype(w)::value, C><<<blocks, THREADS, 0, stream>>>(
 			cells, *on, *work, seen, total, *window, *s);
 	});
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_path_collect(float2 *cells, const struct bs_path_grid *on, const struct bs_path_work *work,

@@ -168,7 +168,6 @@ static int send_places(const struct bs_sorter *s, uint64_t samples, const float 
 		       const uint32_t *index, struct bs_fail *why)
 {
 	float *some = NULL;
-	int rc = 0;
 
 	if (index != NULL || stride != s->dims) {
 		some = (float *)malloc((size_t)samples * s->dims * 4);
@@ -180,10 +179,10 @@ static int send_places(const struct bs_sorter *s, uint64_t samples, const float 
 				some[m * s->dims + a] =
 					k[(index != NULL ? index[m] : m) * stride + a];
 	}
-	BS_CUDA_GO(cudaMemcpy(s->k, some != NULL ? some : k, (size_t)samples * s->dims * 4,
-			      cudaMemcpyHostToDevice),
-		   why, rc, out);
-out:
+	int rc = BS_CUDA_RC(cudaMemcpy(s->k, some != NULL ? some : k, (size_t)samples * s->dims * 4,
+				       cudaMemcpyHostToDevice),
+			    why);
+
 	free(some);
 	return rc;
 }
@@ -239,8 +238,7 @@ int bs_sorter_run(struct bs_sorter *s, struct bs_sectors *x, const float *k, uin
 	BS_CUDA(cudaMemcpy(s->k, weight, (size_t)x->samples * 4, cudaMemcpyHostToDevice), why);
 	gather<<<blocks_of(x->samples), THREADS, 0, cudaStreamLegacy>>>(to->weight, s->k, sample,
 									x->samples);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_sorted_take(struct bs_sorted *to, uint64_t samples, uint32_t dims, bool weighs,
@@ -263,24 +261,24 @@ int bs_sorted_fill(const struct bs_sorted *to, struct bs_sectors *s, uint64_t fi
 		   const float *weight, struct bs_fail *why)
 {
 	const size_t n = (size_t)s->samples * 4;
-	float *w = NULL;
 	int rc = 0;
 
 	if (weight != NULL) {
-		w = (float *)malloc(n);
+		float *w = (float *)malloc(n);
+
 		if (w == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "sorted weights");
 		for (uint64_t i = 0; i < s->samples; i++)
 			w[i] = weight[s->order[i]];
-		BS_CUDA_GO(cudaMemcpy(to->weight, w, n, cudaMemcpyHostToDevice), why, rc, out);
+		rc = BS_CUDA_RC(cudaMemcpy(to->weight, w, n, cudaMemcpyHostToDevice), why);
+		free(w);
 	}
+	if (rc != 0)
+		return rc;
 	for (uint64_t i = 0; i < s->samples; i++)
 		s->order[i] += (uint32_t)first;
-	BS_CUDA_GO(cudaMemcpy(to->order, s->order, n, cudaMemcpyHostToDevice), why, rc, out);
-	BS_CUDA_GO(cudaMemcpy(to->cell, s->cell, n, cudaMemcpyHostToDevice), why, rc, out);
-	BS_CUDA_GO(cudaMemcpy(to->offset, s->offset, n * s->spec.dims, cudaMemcpyHostToDevice), why,
-		   rc, out);
-out:
-	free(w);
-	return rc;
+	BS_CUDA(cudaMemcpy(to->order, s->order, n, cudaMemcpyHostToDevice), why);
+	BS_CUDA(cudaMemcpy(to->cell, s->cell, n, cudaMemcpyHostToDevice), why);
+	return BS_CUDA_RC(
+		cudaMemcpy(to->offset, s->offset, n * s->spec.dims, cudaMemcpyHostToDevice), why);
 }
