@@ -242,15 +242,13 @@ static int allgather_nccl(struct bs_link *l, void *const *all, size_t bytes, str
 	return 0;
 }
 #else
-static int open_nccl(struct bs_link *l, struct bs_fail *why)
+static int open_nccl(struct bs_link *, struct bs_fail *why)
 {
-	(void)l;
 	return bs_fail(why, BS_ERR_UNSUPPORTED, "this program was built without nccl.h");
 }
 
-static void close_nccl(struct bs_link *l)
+static void close_nccl(struct bs_link *)
 {
-	(void)l;
 }
 
 static int gather_nccl(struct bs_link *, const void *const *, void *const *, const size_t *,

@@ -200,8 +200,8 @@ static int plan_slice(struct cart *c, struct bs_devmem *mem, struct bs_fail *why
 	return rc != 0 ? rc : BS_CUDA_RC(cudaStreamSynchronize(cudaStreamLegacy), why);
 }
 
-static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_tables *tables,
-		     struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
+static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_tables *,
+		     struct bs_team *, struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
 	struct cart *c = (struct cart *)calloc(1, sizeof(*c));
@@ -210,8 +210,6 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 	const uint32_t frames = bs_protocol_frames(p);
 	int rc;
 
-	(void)tables;
-	(void)team;
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "cartesian plan");
 	c->p = p;
@@ -259,13 +257,10 @@ static int cart_begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_f
 	return 0;
 }
 
-static int cart_arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t stream,
-			struct bs_fail *why)
+static int cart_arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t, struct bs_fail *)
 {
 	const struct cart *c = (const struct cart *)op;
 
-	(void)stream;
-	(void)why;
 	c->came[frame * lines_of(c->p) + row] = 1;
 	return 0; /* nothing is done before finish */
 }
@@ -277,12 +272,8 @@ static const uint8_t *cart_lines(void *op, uint32_t frame)
 	return c->came + frame * lines_of(c->p);
 }
 
-static int cart_settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
+static int cart_settle(void *, uint32_t, cudaStream_t, struct bs_fail *)
 {
-	(void)op;
-	(void)frame;
-	(void)stream;
-	(void)why;
 	return 0;
 }
 
@@ -449,18 +440,17 @@ static int cart_prepare(void *op, struct bs_filler *filler, struct bs_slicer *sl
 		       : bs_grappa_cuda_load(c->grappa, bs_filler_grappa(filler), stream, why);
 }
 
-const struct bs_cuda_operator bs_cuda_lines = {
-	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin,   cart_arrived,
-	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,         cart_lines,
-	false,       NULL,        NULL,      NULL,       NULL,         cart_prepare,
-};
+static constexpr struct bs_cuda_operator lines(bool varies)
+{
+	return { coil_step,  cart_need,    cart_plan,   cart_close,  cart_samples,
+		 cart_begin, cart_arrived, cart_settle, cart_finish, NULL,
+		 NULL,       NULL,         NULL,        cart_lines,  varies,
+		 NULL,       NULL,         NULL,        NULL,        cart_prepare };
+}
 
+const struct bs_cuda_operator bs_cuda_lines = lines(false);
 /*
  * The operator of protocols whose launches depend on which lines have come; with slices at once, on
  * whose lines these are, too.
  */
-const struct bs_cuda_operator bs_cuda_lines_varied = {
-	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin,   cart_arrived,
-	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,         cart_lines,
-	true,        NULL,        NULL,      NULL,       NULL,         cart_prepare,
-};
+const struct bs_cuda_operator bs_cuda_lines_varied = lines(true);

@@ -148,12 +148,11 @@ static int iterate(const struct pipe *c, uint32_t iterations, float *weight, str
 }
 
 int bs_density_pipe_cuda(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
-			 struct bs_team *team, struct bs_fail *why)
+			 struct bs_team *, struct bs_fail *why)
 {
 	struct pipe c;
 	int rc;
 
-	(void)team;
 	memset(&c, 0, sizeof(c));
 	rc = open_pipe(&c, p, traj, why);
 	if (rc == 0)

@@ -93,19 +93,15 @@ static int begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *
 	return bs_segments_cuda_begin(((struct field *)op)->segments, frame, stream, why);
 }
 
-static int arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t stream, struct bs_fail *why)
+/* Nothing is done before finish. */
+static int arrived(void *, uint32_t, uint32_t, cudaStream_t, struct bs_fail *)
 {
-	(void)op;
-	(void)frame;
-	(void)row;
-	(void)stream;
-	(void)why;
-	return 0; /* nothing is done before finish */
+	return 0;
 }
 
-static int settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
+static int settle(void *, uint32_t, cudaStream_t, struct bs_fail *)
 {
-	return arrived(op, frame, 0, stream, why);
+	return 0;
 }
 
 static int finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream, struct bs_fail *why)
@@ -115,14 +111,13 @@ static int finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream, 
 	return bs_segments_cuda_finish(f->segments, frame, (float *)image, stream, why);
 }
 
-static int part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStream_t stream,
+static int part(void *op, uint32_t frame, uint32_t, float2 *image, cudaStream_t stream,
 		struct bs_fail *why)
 {
 	const struct field *f = (const struct field *)op;
 	int rc = bs_segments_cuda_slice(f->segments, bs_protocol_frame_slice(f->p, frame), stream,
 					why);
 
-	(void)group;
 	return rc != 0 ? rc : finish(op, frame, image, stream, why);
 }
 

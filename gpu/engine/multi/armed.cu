@@ -290,12 +290,10 @@ static int rehearse(struct bs_armed_multi *e, struct bs_fail *why)
 }
 
 /* Makes a thread's first call to each GPU now and not during a scan: it takes time and memory. */
-static void meet(void *arg, int task, int member)
+static void meet(void *arg, int, int)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)arg;
 
-	(void)task;
-	(void)member;
 	for (uint32_t i = e->parts; i-- > 0;)
 		(void)bs_link_enter(e->link, i, NULL);
 }

@@ -78,12 +78,11 @@ static int64_t turn_end(const struct bs_armed_multi *e, int task)
 	return bs_turn_end(e->deadline_ns, bs_now_ns(), turns - task / members);
 }
 
-static void watch_share(void *arg, int task, int member)
+static void watch_share(void *arg, int task, int)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)arg;
 	struct bs_armed_share *s = &e->share[task];
 
-	(void)member;
 	s->rc = bs_link_enter(e->link, (uint32_t)task, NULL);
 	if (s->rc == 0)
 		s->rc = bs_armed_cuda_solve(s->gpu, turn_end(e, task), &s->report);
@@ -262,10 +261,10 @@ static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *
 	return rc != 0 ? rc : bs_armed_multi_need(p, n, why);
 }
 
-static int device(const struct bs_protocol *p, const float *field, struct bs_need *n,
+/* A protocol with a field map is never shared out. */
+static int device(const struct bs_protocol *p, const float *, struct bs_need *n,
 		  struct bs_fail *why)
 {
-	(void)field; /* a protocol with a field map is never shared out */
 	return bs_armed_multi_device(p, n, why);
 }
 
