@@ -133,35 +133,23 @@ static int make_pass(bs_line_pass *l, const struct cart *c, uint32_t a, struct b
 	const struct bs_protocol *p = c->p;
 	const uint32_t E = p->encoded[a];
 	const uint32_t N = c->size[a];
-	float *scale = (float *)bs_devmem_take(mem, N * sizeof(float));
-	float *host = (float *)malloc(N * sizeof(float));
-	int rc = 0;
 
-	if (scale == NULL || host == NULL) {
-		free(host);
-		return bs_fail(why, BS_ERR_NOMEM, "cartesian: tables of axis %u", a);
-	}
-	for (uint32_t i = 0; i < N; i++)
-		host[i] = (float)(1.0 / sqrt((double)E));
-	BS_CUDA_GO(cudaMemcpy(scale, host, N * sizeof(float), cudaMemcpyHostToDevice), why, rc,
-		   out);
 	l->in_count = a == 0 ? p->samples : E;
 	l->in_half =
 		/* partial echo: the start of the readout is missing */
 		a == 0 ? E / 2 - (E - p->samples) : E / 2;
 	l->out_count = N;
 	l->out_half = N / 2;
-	l->scale_out = scale;
 	l->outer = p->coils;
 	l->inner = 1;
 	for (uint32_t b = 0; b < a; b++)
 		l->inner *= c->size[b];
 	for (uint32_t b = a + 1; b < 3; b++)
 		l->outer *= p->encoded[b];
-	rc = bs_line_make(&l->line, E, mem, why);
-out:
-	free(host);
-	return rc;
+	int rc = bs_line_make(&l->line, E, mem, why);
+
+	return rc != 0 ? rc
+		       : bs_line_scale(&l->scale_out, (float)(1.0 / sqrt((double)E)), N, mem, why);
 }
 
 static void cart_close(void *op)

@@ -263,20 +263,12 @@ static int plan_axis(struct bs_pocs_cuda *p, int a, struct bs_devmem *mem, struc
 {
 	const uint32_t E = p->s.size[a];
 	bs_line_pass *f = &p->forward[a];
-	float *scale = (float *)bs_devmem_take(mem, E * sizeof(float));
-	float *host = (float *)malloc(E * sizeof(float));
-	int rc = 0;
+	const float *scale = NULL;
 
 	p->grid.axis[a].size = E;
 	p->window[a] = (float *)bs_devmem_take(mem, E * sizeof(float));
-	if (scale == NULL || host == NULL || p->window[a] == NULL) {
-		free(host);
+	if (p->window[a] == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "partial Fourier: tables of axis %d", a);
-	}
-	for (uint32_t i = 0; i < E; i++)
-		host[i] = (float)(1.0 / E);
-	BS_CUDA_GO(cudaMemcpy(scale, host, E * sizeof(float), cudaMemcpyHostToDevice), why, rc,
-		   out);
 	f->in_count = f->out_count = E;
 	f->inner = 1;
 	f->outer = p->s.images;
@@ -284,13 +276,14 @@ static int plan_axis(struct bs_pocs_cuda *p, int a, struct bs_devmem *mem, struc
 		f->inner *= p->s.size[b];
 	for (int b = a + 1; b < 3; b++)
 		f->outer *= p->s.size[b];
-	rc = bs_line_make(&f->line, E, mem, why);
+	int rc = bs_line_make(&f->line, E, mem, why);
+
+	if (rc == 0)
+		rc = bs_line_scale(&scale, (float)(1.0 / E), E, mem, why);
 	p->back[a] = *f;
 	p->back[a].scale_out = scale;
 	p->weighed[a] = p->back[a];
 	p->weighed[a].scale_in = p->window[a];
-out:
-	free(host);
 	return rc;
 }
 

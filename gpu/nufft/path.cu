@@ -224,19 +224,14 @@ static int make_passes(struct gridder *g, bool closes, struct bs_devmem *mem, st
 
 	for (uint32_t a = 0; rc == 0 && a < 2; a++) {
 		bs_line_pass *l = &g->pass[a];
-		float *scale = (float *)bs_devmem_take(mem, g->matrix[a] * sizeof(float));
 
-		if (scale == NULL)
-			return bs_fail(why, BS_ERR_NOMEM, "gridding along paths: tables");
 		bs_nufft_deapodize(table, &g->choice, &g->spec, a);
-		BS_CUDA(cudaMemcpy(scale, table, g->matrix[a] * sizeof(float),
-				   cudaMemcpyHostToDevice),
-			why);
-		rc = bs_line_make(&l->line, g->on.size[a], mem, why);
+		rc = bs_devmem_upload(mem, &l->scale_out, table, g->matrix[a] * sizeof(float), why);
+		if (rc == 0)
+			rc = bs_line_make(&l->line, g->on.size[a], mem, why);
 		l->in_count = g->on.size[a];
 		l->out_count = g->matrix[a];
 		l->out_half = g->matrix[a] / 2;
-		l->scale_out = scale;
 		l->outer = a == 0 ? (uint64_t)g->coils * g->on.size[1] : g->coils;
 		l->inner = a == 0 ? 1 : g->matrix[0];
 		l->registers = g->choice.launch.registers;

@@ -127,20 +127,16 @@ static int plan_tables(struct exact *e, const struct bs_protocol *p, const float
 	s.offset[1] = slab_y;
 	e->frame_values = frame_bytes(p) / sizeof(float2);
 	e->data = (float2 *)bs_devmem_take_readouts(mem, (size_t)frame_bytes(p) * e->frames);
-	float *at = (float *)bs_devmem_take(mem, (size_t)e->all * s.dims * 4);
-	float *w = (float *)bs_devmem_take(mem, (size_t)e->all * 4);
-
-	if (e->data == NULL || at == NULL || w == NULL)
+	if (e->data == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': samples of the exact sum",
 			       p->name);
-	BS_CUDA(cudaMemcpy(at, k, (size_t)e->all * s.dims * 4, cudaMemcpyHostToDevice), why);
-	if (weight != NULL)
-		BS_CUDA(cudaMemcpy(w, weight, (size_t)e->all * 4, cudaMemcpyHostToDevice), why);
-	e->k = at;
-	e->weight = weight != NULL ? w : NULL;
+	int rc = bs_devmem_upload(mem, &e->k, k, e->all * s.dims * 4, why);
+
+	if (rc == 0 && weight != NULL)
+		rc = bs_devmem_upload(mem, &e->weight, weight, e->all * 4, why);
 	e->part = s.samples;
 	e->dims = s.dims;
-	return bs_exact_cuda_plan(&e->sum, &s, at, e->weight, mem, why);
+	return rc != 0 ? rc : bs_exact_cuda_plan(&e->sum, &s, e->k, e->weight, mem, why);
 }
 
 static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
