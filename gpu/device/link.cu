@@ -462,17 +462,11 @@ int bs_link_allgather(struct bs_link *l, void *const *all, size_t bytes, struct 
 			     why);
 }
 
-static int wait_part(struct bs_link *l, uint32_t i, struct bs_fail *why)
-{
-	BS_CUDA(cudaSetDevice(l->part[i].device), why);
-	return BS_CUDA_RC(cudaStreamSynchronize(l->part[i].stream), why);
-}
-
 int bs_link_wait(struct bs_link *l, struct bs_fail *why)
 {
-	int err = 0;
+	const int err = bs_link_each(l, why, [=](uint32_t i) {
+		return BS_CUDA_RC(cudaStreamSynchronize(l->part[i].stream), why);
+	});
 
-	for (uint32_t i = 0; i < l->parts && err == 0; i++)
-		err = wait_part(l, i, why);
 	return bs_link_leave(l, err, why);
 }

@@ -18,13 +18,8 @@
 /* Calls `call` for every share, with the share's GPU current; stops at the first failure. */
 template <class F> static int on_all(struct bs_armed_multi *e, F call)
 {
-	int rc = 0;
+	const int rc = bs_link_each(e->link, NULL, [=](uint32_t i) { return call(&e->share[i]); });
 
-	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
-		rc = bs_link_enter(e->link, i, NULL);
-		if (rc == 0)
-			rc = call(&e->share[i]);
-	}
 	return bs_link_leave(e->link, rc, NULL);
 }
 

@@ -25,17 +25,15 @@ int bs_armed_multi_slice(struct bs_armed_multi *e, uint32_t frame, struct bs_fai
 
 int bs_armed_multi_follow(struct bs_armed_multi *e, struct bs_fail *why)
 {
-	for (uint32_t i = 0; i < e->parts; i++) {
-		struct bs_armed_share *s = &e->share[i];
-		int rc = bs_link_enter(e->link, i, why);
+	int rc = bs_link_each(e->link, why, [=](uint32_t i) {
+		const struct bs_armed_share *s = &e->share[i];
 
-		if (rc != 0)
-			return rc;
 		BS_CUDA(cudaEventRecord(s->done, s->gpu->stream), why);
-		BS_CUDA(cudaStreamWaitEvent(bs_link_stream(e->link, i), s->done, 0), why);
-	}
-	int rc = bs_link_enter(e->link, 0, why);
+		return BS_CUDA_RC(cudaStreamWaitEvent(bs_link_stream(e->link, i), s->done, 0), why);
+	});
 
+	if (rc == 0)
+		rc = bs_link_enter(e->link, 0, why);
 	if (rc == 0)
 		BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_SUMMED], bs_link_stream(e->link, 0)), why);
 	return rc;
