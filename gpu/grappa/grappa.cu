@@ -66,14 +66,25 @@ static uint32_t near_ends(const struct bs_grappa_spec *s)
 	return s->kernel[0] / 2 * 4;
 }
 
+static void take_all(struct bs_grappa_cuda *g, const struct bs_grappa_spec *s, struct bs_devroom *r)
+{
+	const uint64_t lines = bs_grappa_lines_of(s);
+
+	bs_devroom_take(r, &g->near, s->neighborhoods * sizeof(struct near));
+	bs_devroom_take(r, &g->of, lines * sizeof(uint32_t));
+	bs_devroom_take(r, &g->weights, weights_of(s) * sizeof(float2));
+	bs_devroom_take(r, &g->phase, (uint64_t)s->kernel[0] * s->columns * sizeof(float2));
+	bs_devroom_take(r, &g->wave, (uint64_t)near_ends(s) * s->columns * sizeof(float2));
+	bs_devroom_take(r, &g->samples, lines * s->coils * near_ends(s) * sizeof(float2));
+}
+
 uint64_t bs_grappa_cuda_bytes(const struct bs_grappa_spec *s)
 {
-	return bs_devmem_round(s->neighborhoods * sizeof(struct near)) +
-	       bs_devmem_round(bs_grappa_lines_of(s) * sizeof(uint32_t)) +
-	       bs_devmem_round(weights_of(s) * sizeof(float2)) +
-	       bs_devmem_round((uint64_t)s->kernel[0] * s->columns * sizeof(float2)) +
-	       bs_devmem_round((uint64_t)near_ends(s) * s->columns * sizeof(float2)) +
-	       bs_devmem_round(bs_grappa_lines_of(s) * s->coils * near_ends(s) * sizeof(float2));
+	struct bs_grappa_cuda unused;
+	struct bs_devroom room = {};
+
+	take_all(&unused, s, &room);
+	return room.bytes;
 }
 
 /*
@@ -111,24 +122,18 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 			struct bs_devmem *mem, struct bs_fail *why)
 {
 	struct bs_grappa_cuda *g = (struct bs_grappa_cuda *)calloc(1, sizeof(*g));
-	int rc = 0;
+	struct bs_devroom room = { mem, 0, false };
 
 	if (g == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "grappa plan");
 	g->s = *s;
-	g->near = (struct near *)bs_devmem_take(mem, s->neighborhoods * sizeof(struct near));
-	g->of = (uint32_t *)bs_devmem_take(mem, bs_grappa_lines_of(s) * sizeof(uint32_t));
-	g->weights = (float2 *)bs_devmem_take(mem, weights_of(s) * sizeof(float2));
-	g->phase =
-		(float2 *)bs_devmem_take(mem, (size_t)s->kernel[0] * s->columns * sizeof(float2));
-	g->wave = (float2 *)bs_devmem_take(mem, (size_t)near_ends(s) * s->columns * sizeof(float2));
-	g->samples = (float2 *)bs_devmem_take(mem, (size_t)bs_grappa_lines_of(s) * s->coils *
-							   near_ends(s) * sizeof(float2));
+	take_all(g, s, &room);
 	g->near_host = (struct near *)calloc(s->neighborhoods, sizeof(struct near));
 	g->of_host = (uint32_t *)calloc(bs_grappa_lines_of(s), sizeof(uint32_t));
-	if (g->near == NULL || g->of == NULL || g->weights == NULL || g->phase == NULL ||
-	    g->wave == NULL || g->samples == NULL || g->near_host == NULL || g->of_host == NULL)
-		rc = bs_fail(why, BS_ERR_NOMEM, "grappa: device memory");
+	int rc = g->near_host == NULL || g->of_host == NULL
+			 ? bs_fail(why, BS_ERR_NOMEM, "grappa: tables")
+			 : bs_devroom_check(&room, "grappa", why);
+
 	if (rc == 0)
 		rc = make_waves(g->phase, s, s->kernel[0], false, why);
 	if (rc == 0 && s->kernel[0] > 1)
