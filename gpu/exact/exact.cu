@@ -393,10 +393,9 @@ static int add_chunk(struct bs_exact_cuda *e, uint32_t state, uint32_t chunk,
 	const dim3 grid((unsigned)(t.groups * EX_BLOCKS),
 			(unsigned)(t.ptiles + t.count_q + t.count_c));
 
-	if (e->spec.precision == BS_EXACT_SINGLE)
-		make_tables<3><<<grid, TABLE_THREADS, 0, stream>>>(t);
-	else
-		make_tables<1><<<grid, TABLE_THREADS, 0, stream>>>(t);
+	const auto kernel = e->spec.precision == BS_EXACT_SINGLE ? make_tables<3> : make_tables<1>;
+
+	kernel<<<grid, TABLE_THREADS, 0, stream>>>(t);
 	BS_CUDA(cudaGetLastError(), why);
 	return run_product(e, &p, stream, why);
 }

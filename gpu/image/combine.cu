@@ -87,22 +87,11 @@ int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, 
 {
 	const float2 *in = (const float2 *)coil_images;
 	const float2 *maps = (const float2 *)coil_maps;
-	const unsigned blocks = blocks_of(voxels);
+	const auto kernel = how == BS_COMBINE_NONE  ? combine<BS_COMBINE_NONE>
+			    : how == BS_COMBINE_RSS ? combine<BS_COMBINE_RSS>
+						    : combine<BS_COMBINE_SENSE>;
 
-	switch (how) {
-	case BS_COMBINE_NONE:
-		combine<BS_COMBINE_NONE>
-			<<<blocks, THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
-		break;
-	case BS_COMBINE_RSS:
-		combine<BS_COMBINE_RSS>
-			<<<blocks, THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
-		break;
-	case BS_COMBINE_SENSE:
-		combine<BS_COMBINE_SENSE>
-			<<<blocks, THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
-		break;
-	}
+	kernel<<<blocks_of(voxels), THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
 	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 

@@ -442,12 +442,9 @@ int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, f
 	const dim3 threads(32, 4);
 	const dim3 blocks((d->grid[1] * d->grid[2] + 3) / 4, (d->grid[0] + 31) / 32, d->groups);
 
-	if (lanes == 1)
-		gather<1><<<blocks, threads, 0, stream>>>(*d, part, grid);
-	else if (lanes == 2)
-		gather<2><<<blocks, threads, 0, stream>>>(*d, part, grid);
-	else
-		gather<4><<<blocks, threads, 0, stream>>>(*d, part, grid);
+	const auto kernel = lanes == 1 ? gather<1> : lanes == 2 ? gather<2> : gather<4>;
+
+	kernel<<<blocks, threads, 0, stream>>>(*d, part, grid);
 	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
