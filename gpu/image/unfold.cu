@@ -189,17 +189,10 @@ static __global__ void cross(float2 *grid, const float2 *sum, const float2 *phas
 		return;
 	if (sum != NULL)
 		all = sum[i / columns * slice + at];
-	for (uint32_t b = 0; sum == NULL && b < slices; b++) {
-		const float2 p = bs_cmul(phases[b * gridDim.y + blockIdx.y], own[b * slice]);
-
-		all.x += p.x;
-		all.y += p.y;
-	}
-	for (uint32_t b = 0; b < slices; b++) {
-		const float2 t = phases[b * gridDim.y + blockIdx.y];
-
-		own[b * slice] = bs_cmul_conj(all, t);
-	}
+	for (uint32_t b = 0; sum == NULL && b < slices; b++)
+		all = bs_cadd(all, bs_cmul(phases[b * gridDim.y + blockIdx.y], own[b * slice]));
+	for (uint32_t b = 0; b < slices; b++)
+		own[b * slice] = bs_cmul_conj(all, phases[b * gridDim.y + blockIdx.y]);
 }
 
 /* Zeroes the lines of grid [coil][kz][ky][x] that did not come; blockIdx.y: the line. */
