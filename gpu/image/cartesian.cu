@@ -200,6 +200,7 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "cartesian plan");
+	*op = c;
 	c->p = p;
 	memcpy(c->size, cart.matrix, sizeof(c->size));
 	c->frame_values = frame_bytes(p) / sizeof(float2);
@@ -217,14 +218,7 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 		rc = plan_pocs(c, mem, why);
 	if (rc == 0 && fills(p))
 		rc = bs_grappa_cuda_plan(&c->grappa, &grappa, mem, why);
-	if (rc == 0 && takes_apart(p))
-		rc = plan_slice(c, mem, why);
-	if (rc != 0) {
-		cart_close(c);
-		return rc;
-	}
-	*op = c;
-	return 0;
+	return rc == 0 && takes_apart(p) ? plan_slice(c, mem, why) : rc;
 }
 
 static float2 *cart_samples(void *op, uint32_t frame)

@@ -341,14 +341,8 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': paths", c->p->name);
-	int rc = make_plan(p, c->p, mem, why);
-
-	if (rc != 0) {
-		close_paths(p);
-		return rc;
-	}
 	*op = p;
-	return 0;
+	return make_plan(p, c->p, mem, why);
 }
 
 static void normal(void *op, struct bs_toeplitz_cuda *to)

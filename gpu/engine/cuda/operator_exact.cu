@@ -149,6 +149,7 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': exact sum", p->name);
+	*op = e;
 	e->samples = p->samples;
 	e->readouts = p->readouts;
 	e->frames = bs_protocol_frames(p);
@@ -157,14 +158,7 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 	if (rc == 0)
 		rc = plan_tables(e, p, tables->traj->k, weight, tables->slab_y, mem, why);
 	free(weight);
-	if (rc == 0)
-		rc = plan_frames(e, p, why);
-	if (rc != 0) {
-		close_exact(e);
-		return rc;
-	}
-	*op = e;
-	return 0;
+	return rc != 0 ? rc : plan_frames(e, p, why);
 }
 
 static float2 *samples(void *op, uint32_t frame)

@@ -61,9 +61,13 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 	const struct bs_segments_spec s = spec_of(c);
 	struct field *f = (struct field *)calloc(1, sizeof(*f));
 	float *weight = NULL;
-	int rc = f == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': field", c->p->name) : 0;
+	int rc = 0;
 
-	if (rc == 0 && c->solve)
+	if (f == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': field", c->p->name);
+	*op = f;
+	f->p = c->p;
+	if (c->solve)
 		rc = bs_lsq_cuda_weights(&weight, c->p, tables, team, 1, why);
 	if (rc == 0)
 		rc = bs_segments_cuda_plan(&f->segments, &s, tables->traj->k,
@@ -72,15 +76,7 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 	if (rc == 0 && c->solve)
 		rc = bs_segments_cuda_lag(f->segments, tables->traj->k, weight, tables->field, why);
 	free(weight);
-	if (rc != 0) {
-		if (f != NULL)
-			bs_segments_cuda_close(f->segments);
-		free(f);
-		return rc;
-	}
-	f->p = c->p;
-	*op = f;
-	return 0;
+	return rc;
 }
 
 static float2 *samples(void *op, uint32_t frame)

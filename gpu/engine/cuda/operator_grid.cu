@@ -70,21 +70,19 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 	const struct bs_nufft_spec s = spec_of(c);
 	struct gridding *g = (struct gridding *)calloc(1, sizeof(*g));
 	float *weight = NULL;
-	int rc = g == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': gridding", c->p->name) : 0;
+	int rc = 0;
 
-	if (rc == 0 && !direct)
+	if (g == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': gridding", c->p->name);
+	*op = g;
+	g->samples = c->p->samples;
+	if (!direct)
 		rc = bs_lsq_cuda_weights(&weight, c->p, tables, team, 1, why);
 	if (rc == 0)
 		rc = bs_nufft_cuda_plan(&g->nufft, &s, tables->traj->k,
 					direct ? tables->density : weight, mem, why);
 	free(weight);
-	if (rc != 0) {
-		free(g);
-		return rc;
-	}
-	g->samples = c->p->samples;
-	*op = g;
-	return 0;
+	return rc;
 }
 
 static float2 *samples(void *op, uint32_t frame)
