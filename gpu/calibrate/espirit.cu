@@ -227,6 +227,7 @@ int bs_espirit_cuda_plan(struct bs_espirit_cuda **plan, struct bs_espirit *host,
 
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "coil maps");
+	*plan = e;
 	e->host = host;
 	bs_espirit_lags(host, &e->l);
 	sizes(e->l.spec, bytes);
@@ -238,14 +239,7 @@ int bs_espirit_cuda_plan(struct bs_espirit_cuda **plan, struct bs_espirit *host,
 	}
 	if (rc == 0)
 		rc = bs_projector_cuda_plan(&e->projector, e->l.spec, mem, why);
-	if (rc == 0)
-		rc = copy_tables(e, bytes, why);
-	if (rc != 0) {
-		bs_espirit_cuda_close(e);
-		return rc;
-	}
-	*plan = e;
-	return 0;
+	return rc != 0 ? rc : copy_tables(e, bytes, why);
 }
 
 void bs_espirit_cuda_close(struct bs_espirit_cuda *e)

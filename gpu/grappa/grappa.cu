@@ -126,6 +126,7 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 
 	if (g == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "grappa plan");
+	*plan = g;
 	g->s = *s;
 	take_all(g, s, &room);
 	g->near_host = (struct near *)calloc(s->neighborhoods, sizeof(struct near));
@@ -140,12 +141,6 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 		rc = make_waves(g->wave, s, near_ends(s), true, why);
 	if (rc == 0)
 		rc = bs_grappa_cuda_none(g, cudaStreamLegacy, why);
-	if (rc == 0)
-		rc = bs_cuda_copied(why);
-	if (rc != 0) {
-		bs_grappa_cuda_close(g);
-		return rc;
-	}
 	g->shape = { { s->encoded[1], s->encoded[2] },
 		     s->columns,
 		     s->coils,
@@ -157,8 +152,7 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 		     g->wave,
 		     g->weights,
 		     g->phase };
-	*plan = g;
-	return 0;
+	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 
 void bs_grappa_cuda_close(struct bs_grappa_cuda *g)

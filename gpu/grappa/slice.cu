@@ -122,30 +122,23 @@ int bs_slice_cuda_plan(struct bs_slice_cuda **plan, const struct bs_slice_spec *
 {
 	struct bs_slice_cuda *p = (struct bs_slice_cuda *)calloc(1, sizeof(*p));
 	struct bs_devroom room = { mem, 0, false };
-	int rc = 0;
 
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "slice-GRAPPA plan");
+	*plan = p;
 	p->s = *s;
 	take_all(p, &room);
 	p->order_host = (uint32_t *)calloc(s->lines_y + 1, sizeof(uint32_t));
 	if (room.full || p->order_host == NULL)
-		BS_CUDA_GO(cudaErrorMemoryAllocation, why, rc, fail);
+		BS_CUDA(cudaErrorMemoryAllocation, why);
 	make_waves<<<s->kernel[0], WARP>>>(s->columns, s->kernel[0], false, p->shift);
-	BS_CUDA_GO(cudaGetLastError(), why, rc, fail);
+	BS_CUDA(cudaGetLastError(), why);
 	if (ends_of(s) > 0)
 		make_waves<<<ends_of(s), WARP>>>(s->columns, s->kernel[0], true, p->wave);
-	BS_CUDA_GO(cudaGetLastError(), why, rc, fail);
-	rc = bs_slice_cuda_lines(p, NULL, cudaStreamLegacy, why);
-	if (rc == 0)
-		rc = bs_cuda_copied(why);
-	if (rc != 0)
-		goto fail;
-	*plan = p;
-	return 0;
-fail:
-	bs_slice_cuda_close(p);
-	return rc;
+	BS_CUDA(cudaGetLastError(), why);
+	int rc = bs_slice_cuda_lines(p, NULL, cudaStreamLegacy, why);
+
+	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 
 void bs_slice_cuda_close(struct bs_slice_cuda *p)

@@ -169,6 +169,7 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': combination", p->name);
+	*plan = c;
 	c->p = p;
 	if (reference_bytes(p) > 0)
 		c->reference = (float *)bs_devmem_take(mem, reference_bytes(p));
@@ -181,12 +182,7 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 			     ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': resized images", p->name)
 			     : bs_resize_cuda_plan(&c->resize, &s, mem, why);
 	}
-	if (rc != 0) {
-		bs_combiner_cuda_close(c);
-		return rc;
-	}
-	*plan = c;
-	return 0;
+	return rc;
 }
 
 /* Does one of the two steps of a velocity, as flow says. Returns 1 when it has made the image. */

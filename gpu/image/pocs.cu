@@ -323,6 +323,7 @@ int bs_pocs_cuda_plan(struct bs_pocs_cuda **plan, const struct bs_pocs_spec *s,
 
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "partial Fourier plan");
+	*plan = p;
 	p->s = *s;
 	p->grid.values = values_of(s);
 	p->samples = (float2 *)bs_devmem_take(mem, (size_t)p->grid.values * sizeof(float2));
@@ -332,14 +333,7 @@ int bs_pocs_cuda_plan(struct bs_pocs_cuda **plan, const struct bs_pocs_spec *s,
 		     : bs_lines_cuda_init(why);
 	for (int a = 0; rc == 0 && a < 3; a++)
 		rc = plan_axis(p, a, mem, why);
-	if (rc == 0)
-		rc = try_all(p, why);
-	if (rc != 0) {
-		bs_pocs_cuda_close(p);
-		return rc;
-	}
-	*plan = p;
-	return 0;
+	return rc != 0 ? rc : try_all(p, why);
 }
 
 void bs_pocs_cuda_close(struct bs_pocs_cuda *p)

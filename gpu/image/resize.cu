@@ -101,6 +101,7 @@ int bs_resize_cuda_plan(struct bs_resize_cuda **plan, const struct bs_resize_spe
 	struct step step[PASSES];
 	int rc = r == NULL ? bs_fail(why, BS_ERR_NOMEM, "resize") : bs_lines_cuda_init(why);
 
+	*plan = r;
 	if (rc == 0)
 		r->passes = steps_of(step, s);
 	for (uint32_t turn = 0; turn < 2 && rc == 0; turn++) {
@@ -112,12 +113,7 @@ int bs_resize_cuda_plan(struct bs_resize_cuda **plan, const struct bs_resize_spe
 	}
 	for (uint32_t i = 0; rc == 0 && i < r->passes; i++)
 		rc = make_pass(&r->pass[i], &step[i], i >= r->passes / 2, mem, why);
-	if (rc != 0) {
-		bs_resize_cuda_close(r);
-		return rc;
-	}
-	*plan = r;
-	return 0;
+	return rc;
 }
 
 int bs_resize_cuda_run(const struct bs_resize_cuda *r, const float *in, float *out,

@@ -347,6 +347,7 @@ int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spe
 	struct bs_unfold_cuda *u = (struct bs_unfold_cuda *)calloc(1, sizeof(*u));
 	int rc = u == NULL ? bs_fail(why, BS_ERR_NOMEM, "SENSE plan") : bs_lines_cuda_init(why);
 
+	*plan = u;
 	if (rc == 0)
 		rc = bs_pinned_open(&u->staged, keep_bytes(s), why);
 	if (rc == 0) {
@@ -365,14 +366,7 @@ int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spe
 	}
 	for (int a = 0; a < axes_of(s) && rc == 0; a++)
 		rc = plan_axis(u, a, mem, why);
-	if (rc == 0)
-		rc = plan_pcg(u, w, rho, tolerance, mem, why);
-	if (rc != 0) {
-		bs_unfold_cuda_close(u);
-		return rc;
-	}
-	*plan = u;
-	return 0;
+	return rc != 0 ? rc : plan_pcg(u, w, rho, tolerance, mem, why);
 }
 
 void bs_unfold_cuda_close(struct bs_unfold_cuda *u)

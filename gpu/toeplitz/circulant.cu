@@ -72,20 +72,13 @@ int bs_circulant_cuda_plan(struct bs_circulant_cuda **plan, uint32_t dims, const
 			   const float *inverse, struct bs_devmem *mem, struct bs_fail *why)
 {
 	struct bs_circulant_cuda *p = (struct bs_circulant_cuda *)calloc(1, sizeof(*p));
-	int rc;
 
-	*plan = NULL;
+	*plan = p;
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "circulant preconditioner");
 	p->dims = dims;
 	p->voxels = bs_box_size(matrix);
-	rc = fill(p, matrix, inverse, mem, why);
-	if (rc != 0) {
-		bs_circulant_cuda_close(p);
-		return rc;
-	}
-	*plan = p;
-	return 0;
+	return fill(p, matrix, inverse, mem, why);
 }
 
 int bs_circulant_cuda_apply(struct bs_circulant_cuda *p, const float *in, float *out,
