@@ -70,10 +70,20 @@ static inline int bs_cuda_shared(const void *kernel, size_t bytes, struct bs_fai
 				       bs_cuda_device()),
 		why);
 	BS_CUDA(cudaFuncGetAttributes(&its, kernel), why);
-	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	return BS_CUDA_RC(
+		cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
 				     bytes > 0 ? (int)bytes : most - (int)its.sharedSizeBytes),
 		why);
-	return 0;
+}
+
+/* Allows several kernels as many bytes as the device has. */
+template <class... KERNELS>
+static inline int bs_cuda_shared_all(struct bs_fail *why, KERNELS... kernel)
+{
+	int rc = 0;
+
+	((rc = rc != 0 ? rc : bs_cuda_shared((const void *)kernel, 0, why)), ...);
+	return rc;
 }
 
 static inline int64_t bs_cuda_between_ns(cudaEvent_t from, cudaEvent_t to)

@@ -176,16 +176,8 @@ static __global__ void __launch_bounds__(THREADS)
 
 int bs_lines_cuda_init(struct bs_fail *why)
 {
-	const void *kernel[] = { (const void *)transform_lines<1, false>,
-				 (const void *)transform_lines<-1, false>,
-				 (const void *)transform_lines<1, true>,
-				 (const void *)transform_lines<-1, true> };
-	int rc = 0;
-
-	for (const void *k : kernel)
-		if (rc == 0)
-			rc = bs_cuda_shared(k, 0, why);
-	return rc;
+	return bs_cuda_shared_all(why, transform_lines<1, false>, transform_lines<-1, false>,
+				  transform_lines<1, true>, transform_lines<-1, true>);
 }
 
 int bs_line_launch(const struct bs_line_pass *p, int sign, const float2 *in, float2 *out,

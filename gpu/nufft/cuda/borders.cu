@@ -414,14 +414,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 int bs_nufft_gather_init(struct bs_fail *why)
 {
-	const void *kernel[] = { (const void *)gather_rows<1>, (const void *)gather_rows<2>,
-				 (const void *)gather_rows<4> };
-	int rc = 0;
-
-	for (const void *k : kernel)
-		if (rc == 0)
-			rc = bs_cuda_shared(k, 0, why);
-	return rc;
+	return bs_cuda_shared_all(why, gather_rows<1>, gather_rows<2>, gather_rows<4>);
 }
 
 int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, bool close,

@@ -109,16 +109,11 @@ static __global__ void __launch_bounds__(THREADS)
 
 int bs_nufft_passes_init(struct bs_fail *why)
 {
-	const void *kernel[] = { (const void *)stack_in, (const void *)stack_out };
 	int rc = bs_lines_cuda_init(why);
 
 	if (rc == 0)
 		rc = bs_nufft_gather_init(why);
-
-	for (const void *k : kernel)
-		if (rc == 0)
-			rc = bs_cuda_shared(k, 0, why);
-	return rc;
+	return rc != 0 ? rc : bs_cuda_shared_all(why, stack_in, stack_out);
 }
 
 int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint64_t first,
