@@ -195,11 +195,6 @@ static void add_gridder(struct bs_need *need, const struct paths *p, const struc
 	bs_need_add(need, "device line tables", 1, tables);
 }
 
-static uint64_t coil_step(const struct bs_protocol *p)
-{
-	return bs_protocol_samples(p);
-}
-
 static int need(const struct bs_cuda_spec *c, struct bs_need *n, struct bs_fail *why)
 {
 	struct paths p;
@@ -526,6 +521,6 @@ static int outcome(void *op, uint32_t state, struct bs_fail *why)
 }
 
 const struct bs_cuda_operator bs_cuda_sum_path = {
-	coil_step, need, plan, close_paths, samples, begin, arrived, settle, finish, NULL,
-	NULL,      NULL, NULL, NULL,        false,   path,  outcome, normal, NULL,   NULL,
+	bs_coil_step, need, plan, close_paths, samples, begin, arrived, settle, finish, NULL,
+	NULL,         NULL, NULL, NULL,        false,   path,  outcome, normal, NULL,   NULL,
 };

@@ -97,6 +97,12 @@ struct bs_cuda_operator {
 		       struct bs_report *report, cudaStream_t stream);
 };
 
+/* The coil_step of encodings that keep samples as they come. */
+static inline uint64_t bs_coil_step(const struct bs_protocol *p)
+{
+	return bs_protocol_samples(p);
+}
+
 /* Rows of operators, one for each encoding (core/plan/plan.h). The rows of the host:
  * gpu/encode/encode.h. */
 extern const struct bs_cuda_operator bs_cuda_sum_nufft, bs_cuda_sum_exact, bs_cuda_sum_field,

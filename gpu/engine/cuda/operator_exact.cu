@@ -31,11 +31,6 @@ struct exact {
 	struct frame *frame;
 };
 
-static uint64_t coil_step(const struct bs_protocol *p)
-{
-	return bs_protocol_samples(p);
-}
-
 static void spec_of(struct bs_exact_cuda_spec *s, const struct bs_protocol *p)
 {
 	memset(s, 0, sizeof(*s));
@@ -237,6 +232,6 @@ static int part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStr
 }
 
 const struct bs_cuda_operator bs_cuda_sum_exact = {
-	coil_step, need, plan, close_exact, samples, begin, arrived, settle, finish, part,
-	NULL,      NULL, NULL, NULL,        false,   NULL,  NULL,    NULL,   NULL,   NULL,
+	bs_coil_step, need, plan, close_exact, samples, begin, arrived, settle, finish, part,
+	NULL,         NULL, NULL, NULL,        false,   NULL,  NULL,    NULL,   NULL,   NULL,
 };

@@ -18,11 +18,6 @@ struct field {
 	const struct bs_protocol *p;
 };
 
-static uint64_t coil_step(const struct bs_protocol *p)
-{
-	return bs_protocol_samples(p);
-}
-
 /* The spec, with as many coils transformed together as in the system that is solved. */
 static struct bs_segments_spec spec_of(const struct bs_cuda_spec *c)
 {
@@ -124,6 +119,6 @@ static struct bs_segments_cuda *field_of(void *op)
 
 /* peek is finish, since finish keeps the samples. */
 const struct bs_cuda_operator bs_cuda_sum_field = {
-	coil_step, need, plan,     close_field, samples, begin, arrived, settle, finish, part,
-	finish,    NULL, field_of, NULL,        true,    NULL,  NULL,    NULL,   beside, NULL,
+	bs_coil_step, need, plan,     close_field, samples, begin, arrived, settle, finish, part,
+	finish,       NULL, field_of, NULL,        true,    NULL,  NULL,    NULL,   beside, NULL,
 };

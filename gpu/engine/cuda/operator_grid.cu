@@ -16,11 +16,6 @@ struct gridding {
 	uint32_t samples; /* samples of a readout */
 };
 
-static uint64_t coil_step(const struct bs_protocol *p)
-{
-	return bs_protocol_samples(p);
-}
-
 /* The spec of the host's gridding, but a window's group is one chunk, since it is small. */
 struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p)
 {
@@ -128,6 +123,6 @@ static int peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream, st
 }
 
 const struct bs_cuda_operator bs_cuda_sum_nufft = {
-	coil_step, need,  plan, close_grid, samples, begin, arrived, settle, finish, part,
-	peek,      tuned, NULL, NULL,       false,   NULL,  NULL,    NULL,   NULL,   NULL,
+	bs_coil_step, need,  plan, close_grid, samples, begin, arrived, settle, finish, part,
+	peek,         tuned, NULL, NULL,       false,   NULL,  NULL,    NULL,   NULL,   NULL,
 };
