@@ -227,6 +227,7 @@ int bs_espirit_cuda_plan(struct bs_espirit_cuda **plan, struct bs_espirit *host,
 
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "coil maps");
+	*plan = e;
 	e->host = host;
 	bs_espirit_lags(host, &e->l);
 	sizes(e->l.spec, bytes);
@@ -238,14 +239,7 @@ int bs_espirit_cuda_plan(struct bs_espirit_cuda **plan, struct bs_espirit *host,
 	}
 	if (rc == 0)
 		rc = bs_projector_cuda_plan(&e->projector, e->l.spec, mem, why);
-	if (rc == 0)
-		rc = copy_tables(e, bytes, why);
-	if (rc != 0) {
-		bs_espirit_cuda_close(e);
-		return rc;
-	}
-	*plan = e;
-	return 0;
+	return rc != 0 ? rc : copy_tables(e, bytes, why);
 }
 
 void bs_espirit_cuda_close(struct bs_espirit_cuda *e)
@@ -290,8 +284,7 @@ static int plane(struct bs_espirit_cuda *e, uint32_t z, float *maps, float *valu
 	weigh<<<dim3(across, 1, s->matrix[1]), THREADS, 0, stream>>>(e->rows, e->plane, line, 0,
 								     e->phase_y, ny, e->l.line);
 	voxels<<<e->blocks, THREADS, 0, stream>>>(v);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_espirit_cuda_run(struct bs_espirit_cuda *e, const uint32_t size[3], const float *block,

@@ -31,6 +31,7 @@ int bs_espirit_cuda_plan(struct bs_espirit_cuda **plan, struct bs_espirit *host,
 int bs_espirit_cuda_run(struct bs_espirit_cuda *plan, const uint32_t size[3], const float *block,
 			float *maps, float *values, struct CUstream_st *stream,
 			struct bs_fail *why);
+/* Frees a plan, one that failed, too; it may be NULL. */
 void bs_espirit_cuda_close(struct bs_espirit_cuda *plan);
 
 BS_C_END

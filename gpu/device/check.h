@@ -5,6 +5,7 @@
  * error's text names the call, the place and CUDA's reason; where `why` is NULL it goes to the log.
  * Nothing here ends the process: the caller acts on a sticky error (it ends the recon worker).
  * BS_CUDA_GO: the same with a goto, for functions that unwind: it sets err and jumps to the label.
+ * BS_CUDA_RC: the same as an expression, whose value is 0 or the error.
  * bs_cuda_between_ns: time from one recorded event to another by the device's clock; both have
  * passed. It is 0 when either was never recorded, and never an error: it serves reports.
  * bs_cuda_copied: the last step of making a plan. It waits until all that the plan copied and
@@ -37,10 +38,16 @@ int bs_cuda_fail(struct bs_fail *why, cudaError_t e, const char *call, const cha
 		}                                                                                  \
 	} while (0)
 
+static inline int bs_cuda_rc(cudaError_t e, const char *call, const char *file, int line,
+			     struct bs_fail *why)
+{
+	return e == cudaSuccess ? 0 : bs_cuda_fail(why, e, call, file, line);
+}
+#define BS_CUDA_RC(call, why) bs_cuda_rc(call, #call, __FILE__, __LINE__, why)
+
 static inline int bs_cuda_copied(struct bs_fail *why)
 {
-	BS_CUDA(cudaStreamSynchronize(cudaStreamLegacy), why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamSynchronize(cudaStreamLegacy), why);
 }
 
 /* Returns the number of the current device. */
@@ -63,10 +70,20 @@ static inline int bs_cuda_shared(const void *kernel, size_t bytes, struct bs_fai
 				       bs_cuda_device()),
 		why);
 	BS_CUDA(cudaFuncGetAttributes(&its, kernel), why);
-	BS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	return BS_CUDA_RC(
+		cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
 				     bytes > 0 ? (int)bytes : most - (int)its.sharedSizeBytes),
 		why);
-	return 0;
+}
+
+/* Allows several kernels as many bytes as the device has. */
+template <class... KERNELS>
+static inline int bs_cuda_shared_all(struct bs_fail *why, KERNELS... kernel)
+{
+	int rc = 0;
+
+	((rc = rc != 0 ? rc : bs_cuda_shared((const void *)kernel, 0, why)), ...);
+	return rc;
 }
 
 static inline int64_t bs_cuda_between_ns(cudaEvent_t from, cudaEvent_t to)

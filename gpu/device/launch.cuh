@@ -51,8 +51,7 @@ static int bs_launch_clusters(void (*kernel)(PARAMETERS...), dim3 blocks, unsign
 	config.stream = stream;
 	config.attrs = attribute;
 	config.numAttrs = count;
-	BS_CUDA(cudaLaunchKernelEx(&config, kernel, PARAMETERS(arguments)...), why);
-	return 0;
+	return BS_CUDA_RC(cudaLaunchKernelEx(&config, kernel, PARAMETERS(arguments)...), why);
 }
 
 template <class... PARAMETERS, class... ARGUMENTS>

@@ -242,15 +242,13 @@ static int allgather_nccl(struct bs_link *l, void *const *all, size_t bytes, str
 	return 0;
 }
 #else
-static int open_nccl(struct bs_link *l, struct bs_fail *why)
+static int open_nccl(struct bs_link *, struct bs_fail *why)
 {
-	(void)l;
 	return bs_fail(why, BS_ERR_UNSUPPORTED, "this program was built without nccl.h");
 }
 
-static void close_nccl(struct bs_link *l)
+static void close_nccl(struct bs_link *)
 {
-	(void)l;
 }
 
 static int gather_nccl(struct bs_link *, const void *const *, void *const *, const size_t *,
@@ -270,8 +268,7 @@ static int allgather_nccl(struct bs_link *, void *const *, size_t, struct bs_fai
 static int mark(struct bs_link *l, uint32_t i, cudaEvent_t event, struct bs_fail *why)
 {
 	BS_CUDA(cudaSetDevice(l->part[i].device), why);
-	BS_CUDA(cudaEventRecord(event, l->part[i].stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaEventRecord(event, l->part[i].stream), why);
 }
 
 /*
@@ -416,8 +413,7 @@ const char *bs_link_name(const struct bs_link *l)
 
 int bs_link_enter(struct bs_link *l, uint32_t part, struct bs_fail *why)
 {
-	BS_CUDA(cudaSetDevice(l->part[part].device), why);
-	return 0;
+	return BS_CUDA_RC(cudaSetDevice(l->part[part].device), why);
 }
 
 struct CUstream_st *bs_link_stream(struct bs_link *l, uint32_t part)
@@ -466,18 +462,11 @@ int bs_link_allgather(struct bs_link *l, void *const *all, size_t bytes, struct 
 			     why);
 }
 
-static int wait_part(struct bs_link *l, uint32_t i, struct bs_fail *why)
-{
-	BS_CUDA(cudaSetDevice(l->part[i].device), why);
-	BS_CUDA(cudaStreamSynchronize(l->part[i].stream), why);
-	return 0;
-}
-
 int bs_link_wait(struct bs_link *l, struct bs_fail *why)
 {
-	int err = 0;
+	const int err = bs_link_each(l, why, [=](uint32_t i) {
+		return BS_CUDA_RC(cudaStreamSynchronize(l->part[i].stream), why);
+	});
 
-	for (uint32_t i = 0; i < l->parts && err == 0; i++)
-		err = wait_part(l, i, why);
 	return bs_link_leave(l, err, why);
 }

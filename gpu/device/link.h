@@ -69,4 +69,19 @@ int bs_link_wait(struct bs_link *link, struct bs_fail *why);
 int bs_link_leave(struct bs_link *link, int err, struct bs_fail *why);
 
 BS_C_END
+
+#ifdef __cplusplus
+/* Calls `call` with each part's number, that part's device being current, until it fails. */
+template <class F> static int bs_link_each(struct bs_link *link, struct bs_fail *why, F call)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < bs_link_parts(link) && rc == 0; i++) {
+		rc = bs_link_enter(link, i, why);
+		if (rc == 0)
+			rc = call(i);
+	}
+	return rc;
+}
+#endif
 #endif

@@ -80,8 +80,20 @@ int bs_gpu_probe(struct bs_gpu_info *info, struct bs_fail *why)
 
 int bs_gpu_use(uint32_t device, struct bs_fail *why)
 {
-	BS_CUDA(cudaSetDevice((int)device), why);
-	return 0;
+	return BS_CUDA_RC(cudaSetDevice((int)device), why);
+}
+
+int bs_devmem_upload(struct bs_devmem *m, void *to, const void *from, uint64_t bytes,
+		     struct bs_fail *why)
+{
+	void *at = bs_devmem_take(m, (size_t)bytes);
+
+	if (at == NULL)
+		return bs_fail(why, BS_ERR_NOMEM,
+			       "a table of %llu bytes does not fit the device arena",
+			       (unsigned long long)bytes);
+	memcpy(to, &at, sizeof(at));
+	return BS_CUDA_RC(cudaMemcpy(at, from, (size_t)bytes, cudaMemcpyHostToDevice), why);
 }
 
 void bs_devroom_take(struct bs_devroom *r, void *to, uint64_t bytes)

@@ -98,6 +98,12 @@ static inline void *bs_devmem_take(struct bs_devmem *m, size_t bytes)
 }
 
 /*
+ * Takes memory and copies a table of the host into it. to: the address of the pointer to the table.
+ */
+int bs_devmem_upload(struct bs_devmem *m, void *to, const void *from, uint64_t bytes,
+		     struct bs_fail *why);
+
+/*
  * A part's memory in one list of calls, which sum its bytes up or take them, as struct bs_room does
  * on the host. to: the address of the pointer to the piece, which is set where there is memory.
  */

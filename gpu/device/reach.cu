@@ -26,8 +26,7 @@ extern "C" const char *bs_reach_as(void)
 
 static int ask(enum cudaDeviceAttr what, int *value, struct bs_fail *why)
 {
-	BS_CUDA(cudaDeviceGetAttribute(value, what, bs_cuda_device()), why);
-	return 0;
+	return BS_CUDA_RC(cudaDeviceGetAttribute(value, what, bs_cuda_device()), why);
 }
 
 extern "C" int bs_reach(struct bs_reach *r, struct bs_fail *why)

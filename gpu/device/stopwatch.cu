@@ -23,8 +23,7 @@ static __global__ void fill(float *v, size_t n, uint32_t seed)
 int bs_stopwatch_fill(float *values, size_t n, uint32_t seed, struct bs_fail *why)
 {
 	fill<<<(unsigned)((n + 255) / 256), 256>>>(values, n, seed);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_stopwatch_open(struct bs_stopwatch *w, struct bs_fail *why)
@@ -32,8 +31,7 @@ int bs_stopwatch_open(struct bs_stopwatch *w, struct bs_fail *why)
 	memset(w, 0, sizeof(*w));
 	BS_CUDA(cudaStreamCreateWithFlags(&w->stream, cudaStreamNonBlocking), why);
 	BS_CUDA(cudaEventCreate(&w->from), why);
-	BS_CUDA(cudaEventCreate(&w->to), why);
-	return 0;
+	return BS_CUDA_RC(cudaEventCreate(&w->to), why);
 }
 
 void bs_stopwatch_close(struct bs_stopwatch *w)
@@ -64,9 +62,7 @@ int bs_stopwatch_record(struct bs_stopwatch *w, bs_stopwatch_work work, void *ar
 		end = cudaGraphInstantiate(exec, graph, 0);
 	if (graph != NULL)
 		(void)cudaGraphDestroy(graph);
-	if (rc == 0)
-		BS_CUDA(end, why);
-	return rc;
+	return rc != 0 ? rc : BS_CUDA_RC(end, why);
 }
 
 static int run_once(struct bs_stopwatch *w, cudaGraphExec_t exec, float *ms, struct bs_fail *why)
@@ -75,8 +71,7 @@ static int run_once(struct bs_stopwatch *w, cudaGraphExec_t exec, float *ms, str
 	BS_CUDA(cudaGraphLaunch(exec, w->stream), why);
 	BS_CUDA(cudaEventRecord(w->to, w->stream), why);
 	BS_CUDA(cudaStreamSynchronize(w->stream), why);
-	BS_CUDA(cudaEventElapsedTime(ms, w->from, w->to), why);
-	return 0;
+	return BS_CUDA_RC(cudaEventElapsedTime(ms, w->from, w->to), why);
 }
 
 static int take_turns(struct bs_stopwatch *w, const cudaGraphExec_t exec[2], double *const ms[2],

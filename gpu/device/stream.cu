@@ -17,8 +17,8 @@ extern "C" int bs_stream_policy(enum bs_wait wait, bool priority, struct bs_fail
 	if (cudaGetDeviceFlags(&now) == cudaSuccess && (now & cudaDeviceScheduleMask) == flags)
 		return 0;
 	/* the other flags (mapped host memory) stay as they are */
-	BS_CUDA(cudaSetDeviceFlags((now & ~(unsigned)cudaDeviceScheduleMask) | flags), why);
-	return 0;
+	return BS_CUDA_RC(cudaSetDeviceFlags((now & ~(unsigned)cudaDeviceScheduleMask) | flags),
+			  why);
 }
 
 extern "C" int bs_stream_open(struct CUstream_st **stream, struct bs_fail *why)
@@ -27,10 +27,9 @@ extern "C" int bs_stream_open(struct CUstream_st **stream, struct bs_fail *why)
 	int greatest = 0;
 
 	BS_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest), why);
-	BS_CUDA(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking,
-					     urgent ? greatest : least),
-		why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking,
+						       urgent ? greatest : least),
+			  why);
 }
 
 extern "C" int bs_stream_event(struct CUevent_st **event, struct bs_fail *why)
@@ -39,6 +38,5 @@ extern "C" int bs_stream_event(struct CUevent_st **event, struct bs_fail *why)
 
 	if (wait_kind == BS_WAIT_BLOCK)
 		flags |= cudaEventBlockingSync;
-	BS_CUDA(cudaEventCreateWithFlags(event, flags), why);
-	return 0;
+	return BS_CUDA_RC(cudaEventCreateWithFlags(event, flags), why);
 }

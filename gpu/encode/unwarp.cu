@@ -62,6 +62,5 @@ int bs_unwarp_cuda(const struct bs_protocol *p, const float *hz, bool falling, c
 			  (z.coils + TOGETHER - 1) / TOGETHER);
 
 	move_back<<<blocks, THREADS, 0, stream>>>(z, hz, (const float2 *)images, (float2 *)out);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

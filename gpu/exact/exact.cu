@@ -220,34 +220,37 @@ static int lay_out(struct bs_exact_cuda *e, const struct bs_exact_cuda_spec *spe
 	return 0;
 }
 
-static uint64_t table_bytes(const struct bs_exact_cuda *e, uint64_t part[4])
+static void take_tables(struct bs_exact_cuda *e, struct bs_devroom *r)
 {
 	const struct ex_tables *t = &e->tables;
 	const int products = e->spec.precision == BS_EXACT_SINGLE ? 3 : 1;
 	const uint64_t blocks = (uint64_t)t->groups * EX_BLOCKS;
-	uint64_t sum = 0;
 
-	part[0] = blocks * t->ptiles * EX_P_BYTES(products);
-	part[1] = blocks * t->qtiles * EX_Q_BYTES(products);
-	part[2] = blocks * t->ctiles * EX_RIGHT_BYTES(products);
-	part[3] = (uint64_t)t->coils * t->groups * sizeof(float);
-	for (int i = 0; i < 4; i++)
-		sum += bs_devmem_round(part[i]);
-	return sum;
+	bs_devroom_take(r, &e->tables.x, blocks * t->ptiles * EX_P_BYTES(products));
+	bs_devroom_take(r, &e->tables.y, blocks * t->qtiles * EX_Q_BYTES(products));
+	bs_devroom_take(r, &e->tables.right, blocks * t->ctiles * EX_RIGHT_BYTES(products));
+	bs_devroom_take(r, &e->tables.scale, (uint64_t)t->coils * t->groups * sizeof(float));
+}
+
+static void take_all(struct bs_exact_cuda *e, struct bs_devroom *r)
+{
+	take_tables(e, r);
+	bs_devroom_take(r, &e->state, e->state_floats * sizeof(float) * e->spec.states);
 }
 
 int bs_exact_cuda_need(const struct bs_exact_cuda_spec *spec, uint64_t *bytes, struct bs_fail *why)
 {
 	struct bs_exact_cuda e;
-	uint64_t part[4];
+	struct bs_devroom room = {};
 
 	memset(&e, 0, sizeof(e));
 	int err = lay_out(&e, spec, why);
 
-	if (err == 0)
-		*bytes = table_bytes(&e, part) +
-			 bs_devmem_round(e.state_floats * sizeof(float) * spec->states);
-	return err;
+	if (err != 0)
+		return err;
+	take_all(&e, &room);
+	*bytes = room.bytes;
+	return 0;
 }
 
 int bs_exact_cuda_rounding(const struct bs_exact_cuda_spec *spec, uint32_t *number,
@@ -272,10 +275,10 @@ int bs_exact_cuda_plan(struct bs_exact_cuda **plan, const struct bs_exact_cuda_s
 		       struct bs_fail *why)
 {
 	struct bs_exact_cuda *e = (struct bs_exact_cuda *)calloc(1, sizeof(*e));
-	uint64_t part[4];
+	struct bs_devroom room = { mem, 0, false };
 	int err;
 
-	*plan = NULL;
+	*plan = e;
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "exact sums: no memory for the plan");
 	err = lay_out(e, spec, why);
@@ -284,32 +287,18 @@ int bs_exact_cuda_plan(struct bs_exact_cuda **plan, const struct bs_exact_cuda_s
 	if (err == 0 && e->route == BS_EXACT_MMA)
 		err = ex_prepare_mma(&e->product.stages, why);
 	if (err != 0)
-		goto out;
-	(void)table_bytes(e, part);
-	e->tables.x = (unsigned char *)bs_devmem_take(mem, part[0]);
-	e->tables.y = (unsigned char *)bs_devmem_take(mem, part[1]);
-	e->tables.right = (unsigned char *)bs_devmem_take(mem, part[2]);
-	e->tables.scale = (float *)bs_devmem_take(mem, part[3]);
-	e->state = (float *)bs_devmem_take(mem, e->state_floats * sizeof(float) * spec->states);
+		return err;
+	take_all(e, &room);
 	e->begun = (uint64_t *)calloc(spec->states, sizeof(*e->begun));
-	if (e->tables.x == NULL || e->tables.y == NULL || e->tables.right == NULL ||
-	    e->tables.scale == NULL || e->state == NULL || e->begun == NULL) {
-		err = bs_fail(why, BS_ERR_NOMEM,
-			      "exact sums: %llu bytes of state do not fit the device arena",
-			      (unsigned long long)(e->state_floats * sizeof(float) * spec->states));
-		goto out;
-	}
+	if (e->begun == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "exact sums: %u states", spec->states);
 	e->tables.k = k;
 	e->tables.weight = weight;
 	e->product.x = e->tables.x;
 	e->product.y = e->tables.y;
 	e->product.right = e->tables.right;
 	e->product.scale = e->tables.scale;
-	*plan = e;
-	return 0;
-out:
-	bs_exact_cuda_close(e);
-	return err;
+	return bs_devroom_check(&room, "exact sums", why);
 }
 
 void bs_exact_cuda_close(struct bs_exact_cuda *plan)
@@ -322,9 +311,11 @@ void bs_exact_cuda_close(struct bs_exact_cuda *plan)
 
 void bs_exact_cuda_info(const struct bs_exact_cuda *e, struct bs_exact_cuda_info *info)
 {
-	uint64_t part[4];
 	const struct ex_product *p = &e->product;
+	struct bs_exact_cuda sized = *e;
+	struct bs_devroom room = {};
 
+	take_tables(&sized, &room);
 	memset(info, 0, sizeof(*info));
 	info->chunk = e->chunk;
 	info->chunks = e->chunks;
@@ -333,7 +324,7 @@ void bs_exact_cuda_info(const struct bs_exact_cuda *e, struct bs_exact_cuda_info
 		streams(e, divide_up(p->qtiles, e->parts_q), divide_up(p->ctiles, e->parts_c));
 	info->route = e->route == BS_EXACT_WGMMA ? "wgmma" : "mma";
 	info->state_bytes = e->state_floats * sizeof(float);
-	info->table_bytes = table_bytes(e, part);
+	info->table_bytes = room.bytes;
 	info->products = (double)p->ptiles * p->qtiles * p->ctiles * EX_ROWS * EX_COLS *
 			 (double)e->spec.samples *
 			 (e->spec.precision == BS_EXACT_SINGLE ? 3.0 : 1.0);
@@ -393,10 +384,9 @@ static int add_chunk(struct bs_exact_cuda *e, uint32_t state, uint32_t chunk,
 	const dim3 grid((unsigned)(t.groups * EX_BLOCKS),
 			(unsigned)(t.ptiles + t.count_q + t.count_c));
 
-	if (e->spec.precision == BS_EXACT_SINGLE)
-		make_tables<3><<<grid, TABLE_THREADS, 0, stream>>>(t);
-	else
-		make_tables<1><<<grid, TABLE_THREADS, 0, stream>>>(t);
+	const auto kernel = e->spec.precision == BS_EXACT_SINGLE ? make_tables<3> : make_tables<1>;
+
+	kernel<<<grid, TABLE_THREADS, 0, stream>>>(t);
 	BS_CUDA(cudaGetLastError(), why);
 	return run_product(e, &p, stream, why);
 }
@@ -447,8 +437,7 @@ int bs_exact_cuda_finish(struct bs_exact_cuda *e, uint32_t state, float *result,
 		(unsigned)t->r.pairs, (unsigned)t->coils);
 
 	unpack<<<grid, UNPACK_THREADS, 0, stream>>>(u);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* Returns part number `part` of the tiles. */

@@ -76,6 +76,7 @@ int bs_exact_cuda_need(const struct bs_exact_cuda_spec *spec, uint64_t *bytes, s
 int bs_exact_cuda_plan(struct bs_exact_cuda **plan, const struct bs_exact_cuda_spec *spec,
 		       const float *k, const float *weight, struct bs_devmem *mem,
 		       struct bs_fail *why);
+/* Frees a plan, one that failed, too; it may be NULL. */
 void bs_exact_cuda_close(struct bs_exact_cuda *plan);
 void bs_exact_cuda_info(const struct bs_exact_cuda *plan, struct bs_exact_cuda_info *info);
 

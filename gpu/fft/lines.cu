@@ -56,28 +56,31 @@ int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, stru
 	if (n == 0 || n > BS_LINE_MAX)
 		return bs_fail(why, BS_ERR_UNSUPPORTED, "lines of %u points: 1 to %u", n,
 			       BS_LINE_MAX);
-	float2 *root = (float2 *)bs_devmem_take(mem, n * sizeof(float2));
 	float2 *host = (float2 *)malloc(n * sizeof(float2));
 	int rc = bs_line_reg_init(n, why);
 
 	memset(p, 0, sizeof(*p));
 	p->n = n;
-	p->root = root;
 	p->passes = factor(n, p->radix);
-	if (rc != 0)
-		goto out;
-	if (root == NULL || host == NULL) {
+	if (rc == 0 && host == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "roots of unity for lines of %u", n);
-		goto out;
-	}
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; rc == 0 && i < n; i++)
 		host[i] =
 			make_float2((float)cos(2.0 * M_PI * i / n), (float)sin(2.0 * M_PI * i / n));
-	BS_CUDA_GO(cudaMemcpy(root, host, n * sizeof(float2), cudaMemcpyHostToDevice), why, rc,
-		   out);
-out:
+	if (rc == 0)
+		rc = bs_devmem_upload(mem, &p->root, host, n * sizeof(float2), why);
 	free(host);
 	return rc;
+}
+
+int bs_line_scale(const float **scale, float value, uint32_t count, struct bs_devmem *mem,
+		  struct bs_fail *why)
+{
+	float host[BS_LINE_MAX];
+
+	for (uint32_t i = 0; i < count; i++)
+		host[i] = value;
+	return bs_devmem_upload(mem, scale, host, count * sizeof(float), why);
 }
 
 int bs_line_whole(struct bs_line_pass *p, uint32_t axis, const uint32_t size[3],
@@ -173,16 +176,8 @@ static __global__ void __launch_bounds__(THREADS)
 
 int bs_lines_cuda_init(struct bs_fail *why)
 {
-	const void *kernel[] = { (const void *)transform_lines<1, false>,
-				 (const void *)transform_lines<-1, false>,
-				 (const void *)transform_lines<1, true>,
-				 (const void *)transform_lines<-1, true> };
-	int rc = 0;
-
-	for (const void *k : kernel)
-		if (rc == 0)
-			rc = bs_cuda_shared(k, 0, why);
-	return rc;
+	return bs_cuda_shared_all(why, transform_lines<1, false>, transform_lines<-1, false>,
+				  transform_lines<1, true>, transform_lines<-1, true>);
 }
 
 int bs_line_launch(const struct bs_line_pass *p, int sign, const float2 *in, float2 *out,

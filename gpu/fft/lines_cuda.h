@@ -49,6 +49,9 @@ static inline bool bs_line_along(const struct bs_line_pass *p)
 /* Bytes of device memory that a plan takes. */
 uint64_t bs_line_bytes(uint32_t n);
 int bs_line_make(struct bs_line_plan *p, uint32_t n, struct bs_devmem *mem, struct bs_fail *why);
+/* Makes a table of one value for scale_in or scale_out; count: at most BS_LINE_MAX. */
+int bs_line_scale(const float **scale, float value, uint32_t count, struct bs_devmem *mem,
+		  struct bs_fail *why);
 /*
  * Makes the pass that transforms whole lines along an axis of one array [z][y][x] of this size,
  * index 0 first.

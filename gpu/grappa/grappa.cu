@@ -66,14 +66,25 @@ static uint32_t near_ends(const struct bs_grappa_spec *s)
 	return s->kernel[0] / 2 * 4;
 }
 
+static void take_all(struct bs_grappa_cuda *g, const struct bs_grappa_spec *s, struct bs_devroom *r)
+{
+	const uint64_t lines = bs_grappa_lines_of(s);
+
+	bs_devroom_take(r, &g->near, s->neighborhoods * sizeof(struct near));
+	bs_devroom_take(r, &g->of, lines * sizeof(uint32_t));
+	bs_devroom_take(r, &g->weights, weights_of(s) * sizeof(float2));
+	bs_devroom_take(r, &g->phase, (uint64_t)s->kernel[0] * s->columns * sizeof(float2));
+	bs_devroom_take(r, &g->wave, (uint64_t)near_ends(s) * s->columns * sizeof(float2));
+	bs_devroom_take(r, &g->samples, lines * s->coils * near_ends(s) * sizeof(float2));
+}
+
 uint64_t bs_grappa_cuda_bytes(const struct bs_grappa_spec *s)
 {
-	return bs_devmem_round(s->neighborhoods * sizeof(struct near)) +
-	       bs_devmem_round(bs_grappa_lines_of(s) * sizeof(uint32_t)) +
-	       bs_devmem_round(weights_of(s) * sizeof(float2)) +
-	       bs_devmem_round((uint64_t)s->kernel[0] * s->columns * sizeof(float2)) +
-	       bs_devmem_round((uint64_t)near_ends(s) * s->columns * sizeof(float2)) +
-	       bs_devmem_round(bs_grappa_lines_of(s) * s->coils * near_ends(s) * sizeof(float2));
+	struct bs_grappa_cuda unused;
+	struct bs_devroom room = {};
+
+	take_all(&unused, s, &room);
+	return room.bytes;
 }
 
 /*
@@ -87,7 +98,6 @@ static int make_waves(float2 *to, const struct bs_grappa_spec *s, uint32_t rows,
 	const int reach = (int)s->kernel[0] / 2;
 	const size_t n = (size_t)rows * s->columns;
 	float2 *host = (float2 *)malloc(n * sizeof(*host));
-	int rc = 0;
 
 	if (host == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "grappa: phases");
@@ -100,9 +110,10 @@ static int make_waves(float2 *to, const struct bs_grappa_spec *s, uint32_t rows,
 
 		host[i] = make_float2((float)cos(part), (float)sin(part));
 	}
-	BS_CUDA_GO(cudaMemcpy(to, host, n * sizeof(*host), cudaMemcpyHostToDevice), why, rc, out);
-	rc = bs_cuda_copied(why);
-out:
+	int rc = BS_CUDA_RC(cudaMemcpy(to, host, n * sizeof(*host), cudaMemcpyHostToDevice), why);
+
+	if (rc == 0)
+		rc = bs_cuda_copied(why);
 	free(host);
 	return rc;
 }
@@ -111,36 +122,25 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 			struct bs_devmem *mem, struct bs_fail *why)
 {
 	struct bs_grappa_cuda *g = (struct bs_grappa_cuda *)calloc(1, sizeof(*g));
-	int rc = 0;
+	struct bs_devroom room = { mem, 0, false };
 
 	if (g == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "grappa plan");
+	*plan = g;
 	g->s = *s;
-	g->near = (struct near *)bs_devmem_take(mem, s->neighborhoods * sizeof(struct near));
-	g->of = (uint32_t *)bs_devmem_take(mem, bs_grappa_lines_of(s) * sizeof(uint32_t));
-	g->weights = (float2 *)bs_devmem_take(mem, weights_of(s) * sizeof(float2));
-	g->phase =
-		(float2 *)bs_devmem_take(mem, (size_t)s->kernel[0] * s->columns * sizeof(float2));
-	g->wave = (float2 *)bs_devmem_take(mem, (size_t)near_ends(s) * s->columns * sizeof(float2));
-	g->samples = (float2 *)bs_devmem_take(mem, (size_t)bs_grappa_lines_of(s) * s->coils *
-							   near_ends(s) * sizeof(float2));
+	take_all(g, s, &room);
 	g->near_host = (struct near *)calloc(s->neighborhoods, sizeof(struct near));
 	g->of_host = (uint32_t *)calloc(bs_grappa_lines_of(s), sizeof(uint32_t));
-	if (g->near == NULL || g->of == NULL || g->weights == NULL || g->phase == NULL ||
-	    g->wave == NULL || g->samples == NULL || g->near_host == NULL || g->of_host == NULL)
-		rc = bs_fail(why, BS_ERR_NOMEM, "grappa: device memory");
+	int rc = g->near_host == NULL || g->of_host == NULL
+			 ? bs_fail(why, BS_ERR_NOMEM, "grappa: tables")
+			 : bs_devroom_check(&room, "grappa", why);
+
 	if (rc == 0)
 		rc = make_waves(g->phase, s, s->kernel[0], false, why);
 	if (rc == 0 && s->kernel[0] > 1)
 		rc = make_waves(g->wave, s, near_ends(s), true, why);
 	if (rc == 0)
 		rc = bs_grappa_cuda_none(g, cudaStreamLegacy, why);
-	if (rc == 0)
-		rc = bs_cuda_copied(why);
-	if (rc != 0) {
-		bs_grappa_cuda_close(g);
-		return rc;
-	}
 	g->shape = { { s->encoded[1], s->encoded[2] },
 		     s->columns,
 		     s->coils,
@@ -152,8 +152,7 @@ int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spe
 		     g->wave,
 		     g->weights,
 		     g->phase };
-	*plan = g;
-	return 0;
+	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 
 void bs_grappa_cuda_close(struct bs_grappa_cuda *g)
@@ -168,9 +167,9 @@ void bs_grappa_cuda_close(struct bs_grappa_cuda *g)
 int bs_grappa_cuda_none(struct bs_grappa_cuda *g, cudaStream_t stream, struct bs_fail *why)
 {
 	/* sets every line to NONE */
-	BS_CUDA(cudaMemsetAsync(g->of, 0xff, bs_grappa_lines_of(&g->s) * sizeof(uint32_t), stream),
+	return BS_CUDA_RC(
+		cudaMemsetAsync(g->of, 0xff, bs_grappa_lines_of(&g->s) * sizeof(uint32_t), stream),
 		why);
-	return 0;
 }
 
 int bs_grappa_cuda_load(struct bs_grappa_cuda *g, const struct bs_grappa *host, cudaStream_t stream,
@@ -201,8 +200,7 @@ int bs_grappa_cuda_load(struct bs_grappa_cuda *g, const struct bs_grappa *host, 
 	BS_CUDA(cudaMemcpyAsync(g->of, g->of_host, bs_grappa_lines_of(&g->s) * sizeof(uint32_t),
 				cudaMemcpyHostToDevice, stream),
 		why);
-	BS_CUDA(cudaStreamSynchronize(stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamSynchronize(stream), why);
 }
 
 /* Returns where a line starts in a coil of hybrid, in complex values. */
@@ -362,6 +360,5 @@ int bs_grappa_cuda_fill(struct bs_grappa_cuda *g, float *hybrid, bool wrapped, c
 	BS_CUDA(cudaGetLastError(), why);
 	mend_lines<<<(unsigned)bs_grappa_lines_of(&g->s), COLUMNS, 0, stream>>>(s, g->samples,
 										(float2 *)hybrid);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

@@ -25,6 +25,7 @@ struct CUstream_st;
 uint64_t bs_grappa_cuda_bytes(const struct bs_grappa_spec *spec);
 int bs_grappa_cuda_plan(struct bs_grappa_cuda **plan, const struct bs_grappa_spec *spec,
 			struct bs_devmem *mem, struct bs_fail *why);
+/* Frees a plan, one that failed, too; it may be NULL. */
 void bs_grappa_cuda_close(struct bs_grappa_cuda *plan);
 int bs_grappa_cuda_load(struct bs_grappa_cuda *plan, const struct bs_grappa *host,
 			struct CUstream_st *stream, struct bs_fail *why);

@@ -122,30 +122,23 @@ int bs_slice_cuda_plan(struct bs_slice_cuda **plan, const struct bs_slice_spec *
 {
 	struct bs_slice_cuda *p = (struct bs_slice_cuda *)calloc(1, sizeof(*p));
 	struct bs_devroom room = { mem, 0, false };
-	int rc = 0;
 
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "slice-GRAPPA plan");
+	*plan = p;
 	p->s = *s;
 	take_all(p, &room);
 	p->order_host = (uint32_t *)calloc(s->lines_y + 1, sizeof(uint32_t));
 	if (room.full || p->order_host == NULL)
-		BS_CUDA_GO(cudaErrorMemoryAllocation, why, rc, fail);
+		BS_CUDA(cudaErrorMemoryAllocation, why);
 	make_waves<<<s->kernel[0], WARP>>>(s->columns, s->kernel[0], false, p->shift);
-	BS_CUDA_GO(cudaGetLastError(), why, rc, fail);
+	BS_CUDA(cudaGetLastError(), why);
 	if (ends_of(s) > 0)
 		make_waves<<<ends_of(s), WARP>>>(s->columns, s->kernel[0], true, p->wave);
-	BS_CUDA_GO(cudaGetLastError(), why, rc, fail);
-	rc = bs_slice_cuda_lines(p, NULL, cudaStreamLegacy, why);
-	if (rc == 0)
-		rc = bs_cuda_copied(why);
-	if (rc != 0)
-		goto fail;
-	*plan = p;
-	return 0;
-fail:
-	bs_slice_cuda_close(p);
-	return rc;
+	BS_CUDA(cudaGetLastError(), why);
+	int rc = bs_slice_cuda_lines(p, NULL, cudaStreamLegacy, why);
+
+	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 
 void bs_slice_cuda_close(struct bs_slice_cuda *p)
@@ -187,8 +180,7 @@ int bs_slice_cuda_load(struct bs_slice_cuda *p, uint32_t group, const struct bs_
 	spread_weights<<<blocks, WARP, 0, stream>>>(s->columns, s->kernel[0], weights, p->shift,
 						    p->spread + group * spread_of(s));
 	BS_CUDA(cudaGetLastError(), why);
-	BS_CUDA(cudaStreamSynchronize(stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamSynchronize(stream), why);
 }
 
 int bs_slice_cuda_lines(struct bs_slice_cuda *p, const uint8_t *have, cudaStream_t stream,
@@ -205,10 +197,9 @@ int bs_slice_cuda_lines(struct bs_slice_cuda *p, const uint8_t *have, cudaStream
 	for (uint32_t y = lines; y-- > 0;)
 		if (have == NULL || have[y] != 1)
 			order[others--] = y;
-	BS_CUDA(cudaMemcpyAsync(p->order, order, (lines + 1) * sizeof(uint32_t),
-				cudaMemcpyHostToDevice, stream),
-		why);
-	return 0;
+	return BS_CUDA_RC(cudaMemcpyAsync(p->order, order, (lines + 1) * sizeof(uint32_t),
+					  cudaMemcpyHostToDevice, stream),
+			  why);
 }
 
 /* Where a line starts in a coil, in complex values. */
@@ -395,6 +386,5 @@ int bs_slice_cuda_apply(struct bs_slice_cuda *p, uint32_t group, uint32_t band, 
 		find_ends<<<dim3(s->lines_y, s->coils), WARP, 0, stream>>>(shape, in, p->samples);
 	BS_CUDA(cudaGetLastError(), why);
 	finish_lines<<<s->lines_y, WARP * WARPS, 0, stream>>>(shape, p->samples, (float2 *)out);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

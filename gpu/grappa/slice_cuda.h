@@ -23,6 +23,7 @@ struct CUstream_st;
 uint64_t bs_slice_cuda_bytes(const struct bs_slice_spec *spec);
 int bs_slice_cuda_plan(struct bs_slice_cuda **plan, const struct bs_slice_spec *spec,
 		       struct bs_devmem *mem, struct bs_fail *why);
+/* Frees a plan, one that failed, too; it may be NULL. */
 void bs_slice_cuda_close(struct bs_slice_cuda *plan);
 int bs_slice_cuda_load(struct bs_slice_cuda *plan, uint32_t group, const struct bs_slice *host,
 		       struct CUstream_st *stream, struct bs_fail *why);

@@ -133,35 +133,23 @@ static int make_pass(bs_line_pass *l, const struct cart *c, uint32_t a, struct b
 	const struct bs_protocol *p = c->p;
 	const uint32_t E = p->encoded[a];
 	const uint32_t N = c->size[a];
-	float *scale = (float *)bs_devmem_take(mem, N * sizeof(float));
-	float *host = (float *)malloc(N * sizeof(float));
-	int rc = 0;
 
-	if (scale == NULL || host == NULL) {
-		free(host);
-		return bs_fail(why, BS_ERR_NOMEM, "cartesian: tables of axis %u", a);
-	}
-	for (uint32_t i = 0; i < N; i++)
-		host[i] = (float)(1.0 / sqrt((double)E));
-	BS_CUDA_GO(cudaMemcpy(scale, host, N * sizeof(float), cudaMemcpyHostToDevice), why, rc,
-		   out);
 	l->in_count = a == 0 ? p->samples : E;
 	l->in_half =
 		/* partial echo: the start of the readout is missing */
 		a == 0 ? E / 2 - (E - p->samples) : E / 2;
 	l->out_count = N;
 	l->out_half = N / 2;
-	l->scale_out = scale;
 	l->outer = p->coils;
 	l->inner = 1;
 	for (uint32_t b = 0; b < a; b++)
 		l->inner *= c->size[b];
 	for (uint32_t b = a + 1; b < 3; b++)
 		l->outer *= p->encoded[b];
-	rc = bs_line_make(&l->line, E, mem, why);
-out:
-	free(host);
-	return rc;
+	int rc = bs_line_make(&l->line, E, mem, why);
+
+	return rc != 0 ? rc
+		       : bs_line_scale(&l->scale_out, (float)(1.0 / sqrt((double)E)), N, mem, why);
 }
 
 static void cart_close(void *op)
@@ -174,13 +162,6 @@ static void cart_close(void *op)
 	free(c->loaded);
 	free(c->came);
 	free(c);
-}
-
-static int plan_pocs(struct cart *c, struct bs_devmem *mem, struct bs_fail *why)
-{
-	const struct bs_pocs_spec s = pocs_of(c->p);
-
-	return bs_pocs_cuda_plan(&c->pocs, &s, mem, why);
 }
 
 /* Plans to take slices apart, and does it once, so that no kernel is loaded later. */
@@ -197,25 +178,23 @@ static int plan_slice(struct cart *c, struct bs_devmem *mem, struct bs_fail *why
 	if (rc == 0)
 		rc = bs_slice_cuda_apply(c->slice, 0, 0, (float *)c->a, false, (float *)c->apart,
 					 cudaStreamLegacy, why);
-	if (rc == 0)
-		BS_CUDA(cudaStreamSynchronize(cudaStreamLegacy), why);
-	return rc;
+	return rc != 0 ? rc : BS_CUDA_RC(cudaStreamSynchronize(cudaStreamLegacy), why);
 }
 
-static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_tables *tables,
-		     struct bs_team *team, struct bs_devmem *mem, struct bs_fail *why)
+static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_tables *,
+		     struct bs_team *, struct bs_devmem *mem, struct bs_fail *why)
 {
 	const struct bs_protocol *p = s->p;
 	struct cart *c = (struct cart *)calloc(1, sizeof(*c));
 	const struct bs_cart_spec cart = bs_lines_spec(p);
+	const struct bs_pocs_spec pocs = pocs_of(p);
 	const struct bs_grappa_spec grappa = bs_filler_spec(p, cart.matrix[0]);
 	const uint32_t frames = bs_protocol_frames(p);
 	int rc;
 
-	(void)tables;
-	(void)team;
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "cartesian plan");
+	*op = c;
 	c->p = p;
 	memcpy(c->size, cart.matrix, sizeof(c->size));
 	c->frame_values = frame_bytes(p) / sizeof(float2);
@@ -230,17 +209,10 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 	for (uint32_t a = 0; rc == 0 && a < c->passes; a++)
 		rc = make_pass(&c->pass[a], c, a, mem, why);
 	if (rc == 0 && completes(p))
-		rc = plan_pocs(c, mem, why);
+		rc = bs_pocs_cuda_plan(&c->pocs, &pocs, mem, why);
 	if (rc == 0 && fills(p))
 		rc = bs_grappa_cuda_plan(&c->grappa, &grappa, mem, why);
-	if (rc == 0 && takes_apart(p))
-		rc = plan_slice(c, mem, why);
-	if (rc != 0) {
-		cart_close(c);
-		return rc;
-	}
-	*op = c;
-	return 0;
+	return rc == 0 && takes_apart(p) ? plan_slice(c, mem, why) : rc;
 }
 
 static float2 *cart_samples(void *op, uint32_t frame)
@@ -261,13 +233,10 @@ static int cart_begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_f
 	return 0;
 }
 
-static int cart_arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t stream,
-			struct bs_fail *why)
+static int cart_arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t, struct bs_fail *)
 {
 	const struct cart *c = (const struct cart *)op;
 
-	(void)stream;
-	(void)why;
 	c->came[frame * lines_of(c->p) + row] = 1;
 	return 0; /* nothing is done before finish */
 }
@@ -279,12 +248,8 @@ static const uint8_t *cart_lines(void *op, uint32_t frame)
 	return c->came + frame * lines_of(c->p);
 }
 
-static int cart_settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
+static int cart_settle(void *, uint32_t, cudaStream_t, struct bs_fail *)
 {
-	(void)op;
-	(void)frame;
-	(void)stream;
-	(void)why;
 	return 0;
 }
 
@@ -385,8 +350,7 @@ static int fetch_lines(struct cart *c, struct bs_slicer *slicer, uint32_t frame,
 	BS_CUDA(cudaMemcpyAsync(bs_slicer_space(slicer), c->a, bytes, cudaMemcpyDeviceToHost,
 				stream),
 		why);
-	BS_CUDA(cudaStreamSynchronize(stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamSynchronize(stream), why);
 }
 
 /* Gives the GPU the weights of a set, unless it has them. */
@@ -452,18 +416,17 @@ static int cart_prepare(void *op, struct bs_filler *filler, struct bs_slicer *sl
 		       : bs_grappa_cuda_load(c->grappa, bs_filler_grappa(filler), stream, why);
 }
 
-const struct bs_cuda_operator bs_cuda_lines = {
-	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin,   cart_arrived,
-	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,         cart_lines,
-	false,       NULL,        NULL,      NULL,       NULL,         cart_prepare,
-};
+static constexpr struct bs_cuda_operator lines(bool varies)
+{
+	return { coil_step,  cart_need,    cart_plan,   cart_close,  cart_samples,
+		 cart_begin, cart_arrived, cart_settle, cart_finish, NULL,
+		 NULL,       NULL,         NULL,        cart_lines,  varies,
+		 NULL,       NULL,         NULL,        NULL,        cart_prepare };
+}
 
+const struct bs_cuda_operator bs_cuda_lines = lines(false);
 /*
  * The operator of protocols whose launches depend on which lines have come; with slices at once, on
  * whose lines these are, too.
  */
-const struct bs_cuda_operator bs_cuda_lines_varied = {
-	coil_step,   cart_need,   cart_plan, cart_close, cart_samples, cart_begin,   cart_arrived,
-	cart_settle, cart_finish, NULL,      NULL,       NULL,         NULL,         cart_lines,
-	true,        NULL,        NULL,      NULL,       NULL,         cart_prepare,
-};
+const struct bs_cuda_operator bs_cuda_lines_varied = lines(true);

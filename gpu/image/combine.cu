@@ -87,24 +87,12 @@ int bs_combine_cuda(enum bs_combine how, enum bs_output output, uint32_t coils, 
 {
 	const float2 *in = (const float2 *)coil_images;
 	const float2 *maps = (const float2 *)coil_maps;
-	const unsigned blocks = blocks_of(voxels);
+	const auto kernel = how == BS_COMBINE_NONE  ? combine<BS_COMBINE_NONE>
+			    : how == BS_COMBINE_RSS ? combine<BS_COMBINE_RSS>
+						    : combine<BS_COMBINE_SENSE>;
 
-	switch (how) {
-	case BS_COMBINE_NONE:
-		combine<BS_COMBINE_NONE>
-			<<<blocks, THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
-		break;
-	case BS_COMBINE_RSS:
-		combine<BS_COMBINE_RSS>
-			<<<blocks, THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
-		break;
-	case BS_COMBINE_SENSE:
-		combine<BS_COMBINE_SENSE>
-			<<<blocks, THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
-		break;
-	}
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	kernel<<<blocks_of(voxels), THREADS, 0, stream>>>(coils, voxels, output, in, maps, out);
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* ---- with the protocol's own matrix ---- */
@@ -181,6 +169,7 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 
 	if (c == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': combination", p->name);
+	*plan = c;
 	c->p = p;
 	if (reference_bytes(p) > 0)
 		c->reference = (float *)bs_devmem_take(mem, reference_bytes(p));
@@ -193,12 +182,7 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 			     ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': resized images", p->name)
 			     : bs_resize_cuda_plan(&c->resize, &s, mem, why);
 	}
-	if (rc != 0) {
-		bs_combiner_cuda_close(c);
-		return rc;
-	}
-	*plan = c;
-	return 0;
+	return rc;
 }
 
 /* Does one of the two steps of a velocity, as flow says. Returns 1 when it has made the image. */
@@ -225,10 +209,9 @@ static int run_flow(const struct bs_combiner_cuda *c, const float *coil_images,
 		BS_CUDA(cudaGetLastError(), why);
 		return 1;
 	}
-	BS_CUDA(cudaMemcpyAsync(kept, coil_images, images_of(p) * voxels * sizeof(float2),
-				cudaMemcpyDeviceToDevice, stream),
-		why);
-	return 0;
+	return BS_CUDA_RC(cudaMemcpyAsync(kept, coil_images, images_of(p) * voxels * sizeof(float2),
+					  cudaMemcpyDeviceToDevice, stream),
+			  why);
 }
 
 int bs_combiner_cuda_run(const struct bs_combiner_cuda *c, const float *coil_images,

@@ -80,7 +80,8 @@ int bs_combiner_cuda_plan(struct bs_combiner_cuda **plan, const struct bs_protoc
 int bs_combiner_cuda_run(const struct bs_combiner_cuda *plan, const float *coil_images,
 			 const float *maps, const struct bs_flow *flow, float *image,
 			 struct CUstream_st *stream, struct bs_fail *why);
-void bs_combiner_cuda_close(struct bs_combiner_cuda *plan); /* frees a plan, which may be NULL */
+/* Frees a plan, one that failed, too; it may be NULL. */
+void bs_combiner_cuda_close(struct bs_combiner_cuda *plan);
 
 BS_C_END
 #endif

@@ -124,12 +124,6 @@ static unsigned over(uint64_t values)
 	return (unsigned)((values + THREADS - 1) / THREADS);
 }
 
-static int launched(struct bs_fail *why)
-{
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
-}
-
 /* ---- run ------------------------------------------------------------------------------------- */
 
 /*
@@ -155,10 +149,9 @@ static int transform(const struct bs_pocs_cuda *p, const bs_line_pass pass[3], i
 static int copy(const struct bs_pocs_cuda *p, float2 *to, const float2 *from, cudaStream_t stream,
 		struct bs_fail *why)
 {
-	BS_CUDA(cudaMemcpyAsync(to, from, (size_t)p->grid.values * sizeof(float2),
-				cudaMemcpyDeviceToDevice, stream),
-		why);
-	return 0;
+	return BS_CUDA_RC(cudaMemcpyAsync(to, from, (size_t)p->grid.values * sizeof(float2),
+					  cudaMemcpyDeviceToDevice, stream),
+			  why);
 }
 
 static int take_spans(struct bs_pocs_cuda *p, const struct bs_pocs_span spans[3],
@@ -182,7 +175,7 @@ static int take_spans(struct bs_pocs_cuda *p, const struct bs_pocs_span spans[3]
 
 		make_window<<<over(x->size), THREADS, 0, stream>>>(
 			p->window[a], x->size, reach, (int)llround(p->s.taper * (double)reach));
-		rc = launched(why);
+		rc = BS_CUDA_RC(cudaGetLastError(), why);
 	}
 	return rc;
 }
@@ -205,16 +198,16 @@ static int project(struct bs_pocs_cuda *p, float2 **image, float2 *spare, cudaSt
 	if (rc != 0)
 		return rc;
 	keep_phase<<<blocks, THREADS, 0, stream>>>(phase, p->grid.values);
-	rc = launched(why);
+	rc = BS_CUDA_RC(cudaGetLastError(), why);
 	for (uint32_t i = 0; rc == 0 && i < p->s.iterations; i++) {
 		give_phase<<<blocks, THREADS, 0, stream>>>(*image, phase, p->grid.values);
-		rc = launched(why);
+		rc = BS_CUDA_RC(cudaGetLastError(), why);
 		if (rc == 0)
 			rc = transform(p, p->forward, -1, image, &spare, stream, why);
 		if (rc != 0)
 			return rc;
 		put_back<<<blocks, THREADS, 0, stream>>>(*image, samples, p->grid);
-		rc = launched(why);
+		rc = BS_CUDA_RC(cudaGetLastError(), why);
 		if (rc == 0)
 			rc = transform(p, p->back, 1, image, &spare, stream, why);
 	}
@@ -240,7 +233,7 @@ int bs_pocs_cuda_run(struct bs_pocs_cuda *p, const struct bs_pocs_span spans[3],
 	crop<<<over(values), THREADS, 0, stream>>>(
 		(float2 *)out, image, make_uint3(E[0], E[1], E[2]), make_uint3(N[0], N[1], N[2]),
 		make_uint3(E[0] / 2 - N[0] / 2, E[1] / 2 - N[1] / 2, E[2] / 2 - N[2] / 2), values);
-	return launched(why);
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* ---- plan ------------------------------------------------------------------------------------ */
@@ -270,20 +263,12 @@ static int plan_axis(struct bs_pocs_cuda *p, int a, struct bs_devmem *mem, struc
 {
 	const uint32_t E = p->s.size[a];
 	bs_line_pass *f = &p->forward[a];
-	float *scale = (float *)bs_devmem_take(mem, E * sizeof(float));
-	float *host = (float *)malloc(E * sizeof(float));
-	int rc = 0;
+	const float *scale = NULL;
 
 	p->grid.axis[a].size = E;
 	p->window[a] = (float *)bs_devmem_take(mem, E * sizeof(float));
-	if (scale == NULL || host == NULL || p->window[a] == NULL) {
-		free(host);
+	if (p->window[a] == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "partial Fourier: tables of axis %d", a);
-	}
-	for (uint32_t i = 0; i < E; i++)
-		host[i] = (float)(1.0 / E);
-	BS_CUDA_GO(cudaMemcpy(scale, host, E * sizeof(float), cudaMemcpyHostToDevice), why, rc,
-		   out);
 	f->in_count = f->out_count = E;
 	f->inner = 1;
 	f->outer = p->s.images;
@@ -291,13 +276,14 @@ static int plan_axis(struct bs_pocs_cuda *p, int a, struct bs_devmem *mem, struc
 		f->inner *= p->s.size[b];
 	for (int b = a + 1; b < 3; b++)
 		f->outer *= p->s.size[b];
-	rc = bs_line_make(&f->line, E, mem, why);
+	int rc = bs_line_make(&f->line, E, mem, why);
+
+	if (rc == 0)
+		rc = bs_line_scale(&scale, (float)(1.0 / E), E, mem, why);
 	p->back[a] = *f;
 	p->back[a].scale_out = scale;
 	p->weighed[a] = p->back[a];
 	p->weighed[a].scale_in = p->window[a];
-out:
-	free(host);
 	return rc;
 }
 
@@ -316,7 +302,7 @@ static int try_all(struct bs_pocs_cuda *p, struct bs_fail *why)
 	give_phase<<<1, THREADS>>>(p->samples, p->phase, 1);
 	put_back<<<1, THREADS>>>(p->samples, p->phase, g);
 	crop<<<1, THREADS>>>(p->phase, p->samples, one, one, make_uint3(0, 0, 0), 1);
-	rc = launched(why);
+	rc = BS_CUDA_RC(cudaGetLastError(), why);
 	for (int a = 0; rc == 0 && a < 3; a++) {
 		bs_line_pass there = p->forward[a];
 		bs_line_pass back = p->back[a];
@@ -337,6 +323,7 @@ int bs_pocs_cuda_plan(struct bs_pocs_cuda **plan, const struct bs_pocs_spec *s,
 
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "partial Fourier plan");
+	*plan = p;
 	p->s = *s;
 	p->grid.values = values_of(s);
 	p->samples = (float2 *)bs_devmem_take(mem, (size_t)p->grid.values * sizeof(float2));
@@ -346,14 +333,7 @@ int bs_pocs_cuda_plan(struct bs_pocs_cuda **plan, const struct bs_pocs_spec *s,
 		     : bs_lines_cuda_init(why);
 	for (int a = 0; rc == 0 && a < 3; a++)
 		rc = plan_axis(p, a, mem, why);
-	if (rc == 0)
-		rc = try_all(p, why);
-	if (rc != 0) {
-		bs_pocs_cuda_close(p);
-		return rc;
-	}
-	*plan = p;
-	return 0;
+	return rc != 0 ? rc : try_all(p, why);
 }
 
 void bs_pocs_cuda_close(struct bs_pocs_cuda *p)

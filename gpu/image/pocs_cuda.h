@@ -23,7 +23,8 @@ struct bs_pocs_cuda;
 int bs_pocs_cuda_need(const struct bs_pocs_spec *spec, uint64_t *bytes, struct bs_fail *why);
 int bs_pocs_cuda_plan(struct bs_pocs_cuda **plan, const struct bs_pocs_spec *spec,
 		      struct bs_devmem *mem, struct bs_fail *why);
-void bs_pocs_cuda_close(struct bs_pocs_cuda *plan); /* frees a plan, which may be NULL */
+/* Frees a plan, one that failed, too; it may be NULL. */
+void bs_pocs_cuda_close(struct bs_pocs_cuda *plan);
 /* Overwrites in, and spare, which is as large as in. Reads spans before the return. */
 int bs_pocs_cuda_run(struct bs_pocs_cuda *plan, const struct bs_pocs_span spans[3], float *in,
 		     float *spare, float *out, struct CUstream_st *stream, struct bs_fail *why);

@@ -82,22 +82,16 @@ uint64_t bs_resize_cuda_bytes(const struct bs_resize_spec *s)
 static int make_pass(bs_line_pass *l, const struct step *s, bool back, struct bs_devmem *mem,
 		     struct bs_fail *why)
 {
-	float host[BS_AXIS_MAX];
-	float *scale = (float *)bs_devmem_take(mem, sizeof(host));
+	int rc = bs_line_scale(&l->scale_in, back ? 1.0f : 1.0f / (float)s->n, BS_AXIS_MAX, mem,
+			       why);
 
-	if (scale == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "resize: tables of a line of %u", s->n);
-	for (uint32_t i = 0; i < BS_AXIS_MAX; i++)
-		host[i] = back ? 1.0f : 1.0f / (float)s->n;
-	BS_CUDA(cudaMemcpy(scale, host, sizeof(host), cudaMemcpyHostToDevice), why);
 	l->in_count = s->in;
 	l->in_half = s->in / 2;
 	l->out_count = s->out;
 	l->out_half = s->out / 2;
-	l->scale_in = scale;
 	l->inner = s->inner;
 	l->outer = s->outer;
-	return bs_line_make(&l->line, s->n, mem, why);
+	return rc != 0 ? rc : bs_line_make(&l->line, s->n, mem, why);
 }
 
 int bs_resize_cuda_plan(struct bs_resize_cuda **plan, const struct bs_resize_spec *s,
@@ -107,6 +101,7 @@ int bs_resize_cuda_plan(struct bs_resize_cuda **plan, const struct bs_resize_spe
 	struct step step[PASSES];
 	int rc = r == NULL ? bs_fail(why, BS_ERR_NOMEM, "resize") : bs_lines_cuda_init(why);
 
+	*plan = r;
 	if (rc == 0)
 		r->passes = steps_of(step, s);
 	for (uint32_t turn = 0; turn < 2 && rc == 0; turn++) {
@@ -118,12 +113,7 @@ int bs_resize_cuda_plan(struct bs_resize_cuda **plan, const struct bs_resize_spe
 	}
 	for (uint32_t i = 0; rc == 0 && i < r->passes; i++)
 		rc = make_pass(&r->pass[i], &step[i], i >= r->passes / 2, mem, why);
-	if (rc != 0) {
-		bs_resize_cuda_close(r);
-		return rc;
-	}
-	*plan = r;
-	return 0;
+	return rc;
 }
 
 int bs_resize_cuda_run(const struct bs_resize_cuda *r, const float *in, float *out,

@@ -59,7 +59,8 @@ int bs_resize_cuda_plan(struct bs_resize_cuda **plan, const struct bs_resize_spe
 			struct bs_devmem *mem, struct bs_fail *why);
 int bs_resize_cuda_run(const struct bs_resize_cuda *plan, const float *in, float *out,
 		       struct CUstream_st *stream, struct bs_fail *why);
-void bs_resize_cuda_close(struct bs_resize_cuda *plan); /* frees a plan, which may be NULL */
+/* Frees a plan, one that failed, too; it may be NULL. */
+void bs_resize_cuda_close(struct bs_resize_cuda *plan);
 
 BS_C_END
 #endif

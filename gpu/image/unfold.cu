@@ -189,17 +189,10 @@ static __global__ void cross(float2 *grid, const float2 *sum, const float2 *phas
 		return;
 	if (sum != NULL)
 		all = sum[i / columns * slice + at];
-	for (uint32_t b = 0; sum == NULL && b < slices; b++) {
-		const float2 p = bs_cmul(phases[b * gridDim.y + blockIdx.y], own[b * slice]);
-
-		all.x += p.x;
-		all.y += p.y;
-	}
-	for (uint32_t b = 0; b < slices; b++) {
-		const float2 t = phases[b * gridDim.y + blockIdx.y];
-
-		own[b * slice] = bs_cmul_conj(all, t);
-	}
+	for (uint32_t b = 0; sum == NULL && b < slices; b++)
+		all = bs_cadd(all, bs_cmul(phases[b * gridDim.y + blockIdx.y], own[b * slice]));
+	for (uint32_t b = 0; b < slices; b++)
+		own[b * slice] = bs_cmul_conj(all, phases[b * gridDim.y + blockIdx.y]);
 }
 
 /* Zeroes the lines of grid [coil][kz][ky][x] that did not come; blockIdx.y: the line. */
@@ -214,12 +207,6 @@ static __global__ void keep_lines(float2 *grid, const float *keep, uint32_t colu
 		make_float2(0.0f, 0.0f);
 }
 
-static int launched(struct bs_fail *why)
-{
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
-}
-
 static dim3 over(uint64_t voxels, uint32_t y, uint32_t z)
 {
 	return dim3((unsigned)((voxels + THREADS - 1) / THREADS), y, z);
@@ -232,7 +219,7 @@ static int gather_coils(const struct bs_unfold_cuda *u, float2 *out, const float
 
 	gather<<<over(u->voxels / slices, u->s.sets, slices), THREADS, 0, stream>>>(
 		out, coils, u->maps, u->first, u->s.coils, u->voxels / slices, u->s.group, scale);
-	return launched(why);
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* Keeps the lines that came, which hold one slice or several. sum: NULL, or as of cross. */
@@ -249,7 +236,7 @@ static int keep(const struct bs_unfold_cuda *u, float2 *grid, const float2 *sum,
 	else
 		keep_lines<<<blocks, THREADS, 0, stream>>>(
 			grid, u->keep, s->matrix[0], (uint64_t)lines * s->matrix[0], s->coils);
-	return launched(why);
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_unfold_cuda_apply(void *self, const float *in, float *out, struct CUstream_st *stream,
@@ -265,7 +252,7 @@ int bs_unfold_cuda_apply(void *self, const float *in, float *out, struct CUstrea
 	weigh<<<over(u->voxels / slices, s->coils, slices), THREADS, 0, stream>>>(
 		u->coils, (const float2 *)in, u->maps, u->first, s->sets, s->coils,
 		u->voxels / slices, s->group);
-	rc = launched(why);
+	rc = BS_CUDA_RC(cudaGetLastError(), why);
 	if (rc == 0)
 		rc = bs_line_launch(&u->forward[0], -1, u->coils, u->grid, stream, why);
 	if (rc == 0 && volume)
@@ -360,6 +347,7 @@ int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spe
 	struct bs_unfold_cuda *u = (struct bs_unfold_cuda *)calloc(1, sizeof(*u));
 	int rc = u == NULL ? bs_fail(why, BS_ERR_NOMEM, "SENSE plan") : bs_lines_cuda_init(why);
 
+	*plan = u;
 	if (rc == 0)
 		rc = bs_pinned_open(&u->staged, keep_bytes(s), why);
 	if (rc == 0) {
@@ -378,14 +366,7 @@ int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spe
 	}
 	for (int a = 0; a < axes_of(s) && rc == 0; a++)
 		rc = plan_axis(u, a, mem, why);
-	if (rc == 0)
-		rc = plan_pcg(u, w, rho, tolerance, mem, why);
-	if (rc != 0) {
-		bs_unfold_cuda_close(u);
-		return rc;
-	}
-	*plan = u;
-	return 0;
+	return rc != 0 ? rc : plan_pcg(u, w, rho, tolerance, mem, why);
 }
 
 void bs_unfold_cuda_close(struct bs_unfold_cuda *u)

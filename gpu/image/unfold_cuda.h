@@ -29,6 +29,7 @@ int bs_unfold_cuda_need(const struct bs_unfold_spec *spec, const struct bs_csr *
 int bs_unfold_cuda_plan(struct bs_unfold_cuda **plan, const struct bs_unfold_spec *spec,
 			const struct bs_csr *w, const float *maps, const float *coil_images,
 			float *rho, double tolerance, struct bs_devmem *mem, struct bs_fail *why);
+/* Frees a plan, one that failed, too; it may be NULL. */
 void bs_unfold_cuda_close(struct bs_unfold_cuda *plan);
 /*
  * For slices at once, before each solve, as bs_unfold_hold. first: values in front of the maps of

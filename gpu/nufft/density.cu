@@ -126,8 +126,7 @@ static int step(const struct pipe *c, unsigned blocks, struct bs_fail *why)
 	if (rc != 0)
 		return rc;
 	divide<<<blocks, THREADS, 0, c->stream>>>(c->weight, c->at_samples, c->samples);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* Queues all iterations; the host waits once. */
@@ -145,17 +144,15 @@ static int iterate(const struct pipe *c, uint32_t iterations, float *weight, str
 	BS_CUDA(cudaMemcpyAsync(weight, c->weight, c->samples * sizeof(*weight),
 				cudaMemcpyDeviceToHost, c->stream),
 		why);
-	BS_CUDA(cudaStreamSynchronize(c->stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamSynchronize(c->stream), why);
 }
 
 int bs_density_pipe_cuda(float *weight, const struct bs_protocol *p, const struct bs_traj *traj,
-			 struct bs_team *team, struct bs_fail *why)
+			 struct bs_team *, struct bs_fail *why)
 {
 	struct pipe c;
 	int rc;
 
-	(void)team;
 	memset(&c, 0, sizeof(c));
 	rc = open_pipe(&c, p, traj, why);
 	if (rc == 0)

@@ -126,21 +126,6 @@ int bs_nufft_cuda_need(const struct bs_nufft_spec *s, struct bs_need *need, stru
 
 /* ---- plan --------------------------------------------------------------------------------- */
 
-/* Takes device memory and copies a table into it. */
-template <typename T>
-static int upload(const T **to, const T *from, uint64_t count, struct bs_devmem *mem,
-		  struct bs_fail *why)
-{
-	T *at = (T *)bs_devmem_take(mem, (size_t)count * sizeof(T));
-
-	if (at == NULL)
-		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: tables of %llu bytes",
-			       (unsigned long long)(count * sizeof(T)));
-	BS_CUDA(cudaMemcpy(at, from, (size_t)count * sizeof(T), cudaMemcpyHostToDevice), why);
-	*to = at;
-	return 0;
-}
-
 /*
  * Uploads what happens to the copies of each sector. fold: all are added up by the sector's last
  * block; merge: those of crowded sectors are; the others are summed where they are read.
@@ -157,7 +142,7 @@ static int upload_ranges(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
 	for (uint32_t i = 0; i < s->sectors; i++)
 		range[i] = make_uint2(s->task_of[i], s->task_of[i + 1] - s->task_of[i]);
 	if (choice->fold)
-		rc = upload<uint2>(&d->copies, range, s->sectors, mem, why);
+		rc = bs_devmem_upload(mem, &d->copies, range, s->sectors * sizeof(uint2), why);
 	for (uint32_t i = 0; i < s->sectors; i++) {
 		if (range[i].y <= (choice->fold ? 1 : choice->crowd))
 			continue;
@@ -166,9 +151,9 @@ static int upload_ranges(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
 		range[i].y = 1;
 	}
 	if (rc == 0)
-		rc = upload<uint2>(&d->range, range, s->sectors, mem, why);
+		rc = bs_devmem_upload(mem, &d->range, range, s->sectors * sizeof(uint2), why);
 	if (rc == 0 && d->crowds > 0)
-		rc = upload<uint2>(&d->crowd, crowd, d->crowds, mem, why);
+		rc = bs_devmem_upload(mem, &d->crowd, crowd, d->crowds * sizeof(uint2), why);
 	free(range);
 	return rc;
 }
@@ -197,7 +182,7 @@ static int upload_spans(bs_nufft_dev *d, const struct bs_sectors *s, uint32_t mo
 					most);
 		}
 	if (rc == 0)
-		rc = upload<uint2>(&d->span, span, s->sectors, mem, why);
+		rc = bs_devmem_upload(mem, &d->span, span, s->sectors * sizeof(uint2), why);
 	free(span);
 	return rc;
 }
@@ -205,7 +190,8 @@ static int upload_spans(bs_nufft_dev *d, const struct bs_sectors *s, uint32_t mo
 static int upload_tasks(bs_nufft_dev *d, const struct bs_nufft_choice *choice,
 			const struct bs_sectors *s, struct bs_devmem *mem, struct bs_fail *why)
 {
-	int rc = upload<struct bs_sector_task>(&d->task, s->task, s->tasks, mem, why);
+	int rc = bs_devmem_upload(mem, &d->task, s->task, s->tasks * sizeof(struct bs_sector_task),
+				  why);
 
 	if (rc == 0)
 		rc = upload_ranges(d, choice, s, mem, why);
@@ -223,11 +209,11 @@ static int upload_sectors(bs_nufft_dev *d, const struct bs_sectors *s, struct bs
 	int rc = 0;
 
 	for (uint32_t a = 0; rc == 0 && a < s->spec.dims; a++) {
-		rc = upload<struct bs_sector_reach>(&d->reach[a], s->reach[a], s->spec.grid[a], mem,
-						    why);
+		rc = bs_devmem_upload(mem, &d->reach[a], s->reach[a],
+				      s->spec.grid[a] * sizeof(struct bs_sector_reach), why);
 		if (rc == 0)
-			rc = upload<uint32_t>(&d->start[a], s->start[a], s->axis[a] + 1ull, mem,
-					      why);
+			rc = bs_devmem_upload(mem, &d->start[a], s->start[a],
+					      (s->axis[a] + 1ull) * sizeof(uint32_t), why);
 	}
 	return rc;
 }
@@ -243,8 +229,7 @@ static int take_counters(bs_nufft_dev *d, const struct bs_sectors *s, struct bs_
 	d->done = (uint32_t *)bs_devmem_take(mem, bytes);
 	if (d->done == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "CUDA gridding: %zu bytes of counters", bytes);
-	BS_CUDA(cudaMemset(d->done, 0, bytes), why);
-	return 0;
+	return BS_CUDA_RC(cudaMemset(d->done, 0, bytes), why);
 }
 
 static void lay_dev(const struct bs_nufft_cuda *p, bs_nufft_dev *d, const struct bs_sectors *s)
@@ -360,7 +345,8 @@ static int sort_stack(struct bs_nufft_cuda *p, const float *k, const uint32_t *s
 	rc = sort_chunks(p, k, any, NULL, mem, why);
 	free(any);
 	if (rc == 0)
-		rc = upload<uint32_t>(&p->stack.source, source, n * p->choice.planes, mem, why);
+		rc = bs_devmem_upload(mem, &p->stack.source, source,
+				      n * p->choice.planes * sizeof(uint32_t), why);
 	if (rc == 0)
 		rc = bs_line_make(&p->stack.line, p->choice.planes, mem, why);
 	p->stack.weight = p->weight;
@@ -384,7 +370,7 @@ static int make_passes(struct bs_nufft_cuda *p, struct bs_devmem *mem, struct bs
 		const float *scale = NULL;
 
 		bs_nufft_deapodize(table, c, &p->spec, a);
-		rc = upload<float>(&scale, table, n[a], mem, why);
+		rc = bs_devmem_upload(mem, &scale, table, n[a] * sizeof(float), why);
 		if (rc == 0)
 			rc = bs_line_make(&in->line, g[a], mem, why);
 		in->in_count = g[a];
@@ -507,7 +493,7 @@ static int fill_plan(struct bs_nufft_cuda *p, const float *k, const float *weigh
 	if (rc == 0)
 		rc = take_buffers(p, mem, why);
 	if (rc == 0 && weight != NULL && p->choice.mixed)
-		rc = upload<float>(&p->weight, weight, s->samples, mem, why);
+		rc = bs_devmem_upload(mem, &p->weight, weight, s->samples * sizeof(float), why);
 	if (rc == 0)
 		rc = p->stacked ? sort_stack(p, k, *source, mem, why)
 				: sort_chunks(p, k, NULL, weight, mem, why);

@@ -1,6 +1,20 @@
-/* gpu/nufft/path.cu - see path_cuda.h */
-#include "gpu/nufft/path_cuda.h"
-
+/*
+ * gpu/nufft/path.cu - gridding of readouts that bring their own path, in 2D, and F^H d of ls and
+ * sense with the Q of each frame, as an operator; see gpu/engine/cuda/operator.h
+ *
+ * image[c][n] = 1/s sum_m w_m d[c][m] exp(+i2pi k_m.n), as in nufft.h and density.h; w: the ramp or
+ * ones; s: the normalization's (1 without it). Nothing is sorted. A readout's cells and weights,
+ * and what its samples see of an image of ones, are found as it arrives. Each block of cells
+ * collects the samples whose windows reach it, in the order of their numbers; it first tests boxes
+ * of 32 consecutive samples of a readout. Groups of readouts are collected as they come, the last
+ * one in finish. No sum is atomic: the same bytes for any order of arrival. Readouts that never
+ * come have weight 0.
+ * For a method that solves, finish also makes Q(n) = 1/s sum_m w_m exp(+i2pi k_m.n), |n| < N, in
+ * the same way, and leaves its spectrum in the operator that normal has given. path may wait until
+ * an earlier readout's path has been read. Windows are at most 8 cells wide.
+ * Host twin: gpu/encode/path.c. Test: test/twin/engine/twin_path.c
+ */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +22,8 @@
 #include "gpu/device/check.h"
 #include "gpu/device/reach.h"
 #include "gpu/device/stream.h"
+#include "gpu/encode/encode.h"
+#include "gpu/engine/cuda/operator.h"
 #include "gpu/nufft/cuda/path.cuh"
 #include "gpu/nufft/density.h"
 #include "gpu/toeplitz/toeplitz_cuda.h"
@@ -28,14 +44,21 @@ struct gridder {
 	bs_line_pass pass[2];
 };
 
-struct bs_path_cuda {
+struct state {
+	uint32_t next;  /* number of the group that is collected next */
+	uint32_t came;  /* number of readouts whose path has come */
+	float reach[2]; /* largest |k| of these, on each axis */
+};
+
+struct paths {
+	const struct bs_protocol *protocol;
 	struct bs_path_shape shape;
 	uint32_t group;          /* readouts in a group */
 	struct gridder image, q; /* q: for methods that solve */
 	bool solves, closes;     /* closes: launches may overlap */
-	uint32_t *next;          /* [state]: number of the group that is collected next */
-	uint8_t *came;           /* [state][readout]: 1 where it has come */
-	float2 *data;            /* samples [state][coil][sample] */
+	struct state *state;
+	uint8_t *came; /* [state][readout]: 1 where it has come */
+	float2 *data;  /* samples [state][coil][sample] */
 	uint64_t data_step;
 	double *seen; /* [state][readout]: what the readout sees of an image of ones, weighted */
 	bs_line_pass spectrum[2];
@@ -99,21 +122,16 @@ static struct bs_path_shape shape_of(const struct bs_protocol *p)
 	return s;
 }
 
-/* Readouts of a group. All groups but the last are collected as readouts come. */
-static uint32_t group_of(const struct bs_path_shape *s)
+static int lay_out(struct paths *p, const struct bs_protocol *protocol, struct bs_fail *why)
 {
-	return (s->readouts + GROUPS - 1) / GROUPS;
-}
+	const struct bs_nufft_spec nufft = bs_gridding_spec(protocol);
+	int rc = choose(&p->image, &nufft, false, why);
 
-static int lay_out(struct bs_path_cuda *p, const struct bs_protocol *protocol,
-		   const struct bs_nufft_spec *nufft, struct bs_fail *why)
-{
-	int rc = choose(&p->image, nufft, false, why);
-
+	p->protocol = protocol;
 	p->shape = shape_of(protocol);
 	p->solves = protocol->plan.solve != BS_SOLVE_NONE;
 	if (rc == 0 && p->solves)
-		rc = choose(&p->q, nufft, true, why);
+		rc = choose(&p->q, &nufft, true, why);
 	return rc;
 }
 
@@ -155,7 +173,7 @@ static uint64_t seen_bytes(const struct bs_protocol *p)
 	return bs_protocol_frames(p) * p->readouts * sizeof(double);
 }
 
-static void add_gridder(struct bs_need *need, const struct bs_path_cuda *p, const struct gridder *g,
+static void add_gridder(struct bs_need *need, const struct paths *p, const struct gridder *g,
 			uint64_t states)
 {
 	const bool q = g == &p->q;
@@ -171,21 +189,20 @@ static void add_gridder(struct bs_need *need, const struct bs_path_cuda *p, cons
 	bs_need_add(need, "device line tables", 1, tables);
 }
 
-int bs_path_cuda_need(const struct bs_protocol *protocol, const struct bs_nufft_spec *nufft,
-		      struct bs_need *need, struct bs_fail *why)
+static int need(const struct bs_cuda_spec *c, struct bs_need *n, struct bs_fail *why)
 {
-	struct bs_path_cuda p;
+	struct paths p;
 
 	memset(&p, 0, sizeof(p));
-	int rc = lay_out(&p, protocol, nufft, why);
+	int rc = lay_out(&p, c->p, why);
 
 	if (rc != 0)
 		return rc;
-	bs_need_add(need, "device samples of frames", 1, data_bytes(protocol));
-	bs_need_add(need, "device brightness", 1, bs_devmem_round(seen_bytes(protocol)));
-	add_gridder(need, &p, &p.image, bs_protocol_frames(protocol));
+	bs_need_add(n, "device samples of frames", 1, data_bytes(c->p));
+	bs_need_add(n, "device brightness", 1, bs_devmem_round(seen_bytes(c->p)));
+	add_gridder(n, &p, &p.image, bs_protocol_frames(c->p));
 	if (p.solves)
-		add_gridder(need, &p, &p.q, bs_protocol_frames(protocol));
+		add_gridder(n, &p, &p.q, bs_protocol_frames(c->p));
 	return 0;
 }
 
@@ -196,19 +213,14 @@ static int make_passes(struct gridder *g, bool closes, struct bs_devmem *mem, st
 
 	for (uint32_t a = 0; rc == 0 && a < 2; a++) {
 		bs_line_pass *l = &g->pass[a];
-		float *scale = (float *)bs_devmem_take(mem, g->matrix[a] * sizeof(float));
 
-		if (scale == NULL)
-			return bs_fail(why, BS_ERR_NOMEM, "gridding along paths: tables");
 		bs_nufft_deapodize(table, &g->choice, &g->spec, a);
-		BS_CUDA(cudaMemcpy(scale, table, g->matrix[a] * sizeof(float),
-				   cudaMemcpyHostToDevice),
-			why);
-		rc = bs_line_make(&l->line, g->on.size[a], mem, why);
+		rc = bs_devmem_upload(mem, &l->scale_out, table, g->matrix[a] * sizeof(float), why);
+		if (rc == 0)
+			rc = bs_line_make(&l->line, g->on.size[a], mem, why);
 		l->in_count = g->on.size[a];
 		l->out_count = g->matrix[a];
 		l->out_half = g->matrix[a] / 2;
-		l->scale_out = scale;
 		l->outer = a == 0 ? (uint64_t)g->coils * g->on.size[1] : g->coils;
 		l->inner = a == 0 ? 1 : g->matrix[0];
 		l->registers = g->choice.launch.registers;
@@ -221,7 +233,7 @@ static int make_passes(struct gridder *g, bool closes, struct bs_devmem *mem, st
  * Prepares the transform from Q's image, with offset 0 in its middle, to the padded grid's
  * spectrum.
  */
-static int make_spectrum(struct bs_path_cuda *p, struct bs_devmem *mem, struct bs_fail *why)
+static int make_spectrum(struct paths *p, struct bs_devmem *mem, struct bs_fail *why)
 {
 	int rc = 0;
 
@@ -240,8 +252,8 @@ static int make_spectrum(struct bs_path_cuda *p, struct bs_devmem *mem, struct b
 	return rc;
 }
 
-static int make_gridder(struct bs_path_cuda *p, struct gridder *g, uint64_t states,
-			struct bs_devmem *mem, struct bs_fail *why)
+static int make_gridder(struct paths *p, struct gridder *g, uint64_t states, struct bs_devmem *mem,
+			struct bs_fail *why)
 {
 	uint64_t bytes[PARTS];
 	void *at[PARTS];
@@ -261,22 +273,23 @@ static int make_gridder(struct bs_path_cuda *p, struct gridder *g, uint64_t stat
 	return rc != 0 ? rc : make_passes(g, p->closes, mem, why);
 }
 
-static int make_plan(struct bs_path_cuda *p, const struct bs_protocol *protocol,
-		     const struct bs_nufft_spec *nufft, struct bs_devmem *mem, struct bs_fail *why)
+static int make_plan(struct paths *p, const struct bs_protocol *protocol, struct bs_devmem *mem,
+		     struct bs_fail *why)
 {
 	const uint64_t frames = bs_protocol_frames(protocol);
 	struct bs_reach reach;
-	int rc = lay_out(p, protocol, nufft, why);
+	int rc = lay_out(p, protocol, why);
 
 	if (rc == 0)
 		rc = bs_reach(&reach, why);
 	if (rc != 0)
 		return rc;
 	p->closes = reach.overlaps;
-	p->group = group_of(&p->shape);
-	p->next = (uint32_t *)calloc(frames, sizeof(*p->next));
+	/* All groups but the last are collected as readouts come. */
+	p->group = (p->shape.readouts + GROUPS - 1) / GROUPS;
+	p->state = (struct state *)calloc(frames, sizeof(*p->state));
 	p->came = (uint8_t *)calloc(frames, protocol->readouts);
-	if (p->next == NULL || p->came == NULL)
+	if (p->state == NULL || p->came == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "gridding along paths");
 	p->data_step = data_bytes(protocol) / frames / sizeof(float2);
 	p->data = (float2 *)bs_devmem_take_readouts(mem, (size_t)data_bytes(protocol));
@@ -297,58 +310,55 @@ static int make_plan(struct bs_path_cuda *p, const struct bs_protocol *protocol,
 	return rc != 0 ? rc : bs_cuda_copied(why);
 }
 
-int bs_path_cuda_plan(struct bs_path_cuda **plan, const struct bs_protocol *protocol,
-		      const struct bs_nufft_spec *nufft, struct bs_devmem *mem, struct bs_fail *why)
+static void close_paths(void *op)
 {
-	struct bs_path_cuda *p = (struct bs_path_cuda *)calloc(1, sizeof(*p));
-	int rc = p == NULL ? bs_fail(why, BS_ERR_NOMEM, "gridding along paths")
-			   : make_plan(p, protocol, nufft, mem, why);
+	struct paths *p = (struct paths *)op;
 
-	*plan = NULL;
-	if (rc != 0) {
-		bs_path_cuda_close(p);
-		return rc;
-	}
-	*plan = p;
-	return 0;
-}
-
-void bs_path_cuda_close(struct bs_path_cuda *p)
-{
-	if (p == NULL)
-		return;
 	for (uint32_t i = 0; i < SLOTS; i++)
 		if (p->read[i] != NULL)
 			(void)cudaEventDestroy(p->read[i]);
 	bs_pinned_close(&p->paths);
 	bs_pinned_close(&p->sums);
-	free(p->next);
+	free(p->state);
 	free(p->came);
 	free(p);
 }
 
-void bs_path_cuda_normal(struct bs_path_cuda *p, struct bs_toeplitz_cuda *normal)
+static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables *, struct bs_team *,
+		struct bs_devmem *mem, struct bs_fail *why)
 {
-	p->normal = normal;
+	struct paths *p = (struct paths *)calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': paths", c->p->name);
+	*op = p;
+	return make_plan(p, c->p, mem, why);
+}
+
+static void normal(void *op, struct bs_toeplitz_cuda *to)
+{
+	((struct paths *)op)->normal = to;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-float2 *bs_path_cuda_samples(struct bs_path_cuda *p, uint32_t state)
+static float2 *samples(void *op, uint32_t state)
 {
+	const struct paths *p = (const struct paths *)op;
+
 	return p->data + state * p->data_step;
 }
 
-static float2 *cells_of(const struct bs_path_cuda *p, uint32_t state)
+static float2 *cells_of(const struct paths *p, uint32_t state)
 {
 	const uint64_t cells = (uint64_t)p->image.on.size[0] * p->image.on.size[1] * p->image.coils;
 
 	return p->image.cells + state * (bs_devmem_round(cells * 8) / 8);
 }
 
-int bs_path_cuda_begin(struct bs_path_cuda *p, uint32_t state, cudaStream_t stream,
-		       struct bs_fail *why)
+static int begin(void *op, uint32_t state, cudaStream_t stream, struct bs_fail *why)
 {
+	struct paths *p = (struct paths *)op;
 	const size_t readouts = p->shape.readouts;
 	const size_t boxes = readouts * p->shape.chunks;
 	const struct gridder *const both[2] = { &p->image, &p->q };
@@ -362,16 +372,23 @@ int bs_path_cuda_begin(struct bs_path_cuda *p, uint32_t state, cudaStream_t stre
 		why);
 	BS_CUDA(cudaMemsetAsync(cells_of(p, state), 0, cells * sizeof(float2), stream), why);
 	memset(p->came + state * readouts, 0, readouts);
-	p->next[state] = 0;
+	p->state[state] = {};
 	return 0;
 }
 
-int bs_path_cuda_path(struct bs_path_cuda *p, uint32_t state, uint32_t readout, const float *k,
-		      cudaStream_t stream, struct bs_fail *why)
+static int path(void *op, uint32_t state, uint32_t readout, const float *k, cudaStream_t stream,
+		struct bs_fail *why)
 {
+	struct paths *p = (struct paths *)op;
 	const struct bs_path_shape *s = &p->shape;
 	const uint64_t slot = p->made % SLOTS;
+	float *reach = p->state[state].reach;
 
+	for (uint32_t m = 0; m < s->samples; m++) {
+		reach[0] = fmaxf(reach[0], fabsf(k[2 * m]));
+		reach[1] = fmaxf(reach[1], fabsf(k[2 * m + 1]));
+	}
+	p->state[state].came++;
 	if (p->made >= SLOTS)
 		BS_CUDA(cudaEventSynchronize(p->read[slot]), why);
 	memcpy((float2 *)p->paths.host + slot * s->samples, k, s->samples * sizeof(float2));
@@ -387,13 +404,13 @@ int bs_path_cuda_path(struct bs_path_cuda *p, uint32_t state, uint32_t readout, 
 }
 
 /* Collects the readouts of a group in the image's cells. */
-static int collect(struct bs_path_cuda *p, uint32_t state, uint32_t group, cudaStream_t stream,
+static int collect(struct paths *p, uint32_t state, uint32_t group, cudaStream_t stream,
 		   struct bs_fail *why)
 {
 	const struct gridder *g = &p->image;
 	const uint32_t from = group * p->group;
 	const uint32_t left = p->shape.readouts - from;
-	const struct bs_path_work work = { bs_path_cuda_samples(p, state),
+	const struct bs_path_work work = { samples(p, state),
 					   g->coils,
 					   state,
 					   from,
@@ -407,11 +424,11 @@ static int collect(struct bs_path_cuda *p, uint32_t state, uint32_t group, cudaS
 }
 
 /* Collects the groups that are complete, or (all) every group but the last. */
-static int collect_ready(struct bs_path_cuda *p, uint32_t state, bool all, cudaStream_t stream,
+static int collect_ready(struct paths *p, uint32_t state, bool all, cudaStream_t stream,
 			 struct bs_fail *why)
 {
 	const uint8_t *came = p->came + (size_t)state * p->shape.readouts;
-	uint32_t *next = &p->next[state];
+	uint32_t *next = &p->state[state].next;
 	int rc = 0;
 
 	while (rc == 0 && (*next + 1) * p->group < p->shape.readouts) {
@@ -426,17 +443,18 @@ static int collect_ready(struct bs_path_cuda *p, uint32_t state, bool all, cudaS
 	return rc;
 }
 
-int bs_path_cuda_arrived(struct bs_path_cuda *p, uint32_t state, uint32_t readout,
-			 cudaStream_t stream, struct bs_fail *why)
+static int arrived(void *op, uint32_t state, uint32_t readout, cudaStream_t stream,
+		   struct bs_fail *why)
 {
+	struct paths *p = (struct paths *)op;
+
 	p->came[(size_t)state * p->shape.readouts + readout] = 1;
 	return collect_ready(p, state, false, stream, why);
 }
 
-int bs_path_cuda_settle(struct bs_path_cuda *p, uint32_t state, cudaStream_t stream,
-			struct bs_fail *why)
+static int settle(void *op, uint32_t state, cudaStream_t stream, struct bs_fail *why)
 {
-	return collect_ready(p, state, true, stream, why);
+	return collect_ready((struct paths *)op, state, true, stream, why);
 }
 
 static int to_image(const struct gridder *g, const float2 *cells, float2 *image,
@@ -448,7 +466,7 @@ static int to_image(const struct gridder *g, const float2 *cells, float2 *image,
 }
 
 /* Makes the path's Q, and its spectrum in the operator that the solver applies. */
-static int make_q(struct bs_path_cuda *p, uint32_t state, cudaStream_t stream, struct bs_fail *why)
+static int make_q(struct paths *p, uint32_t state, cudaStream_t stream, struct bs_fail *why)
 {
 	const struct bs_path_work work = { NULL, 1, state, 0, p->shape.readouts, false, true };
 	struct gridder *q = &p->q;
@@ -464,9 +482,9 @@ static int make_q(struct bs_path_cuda *p, uint32_t state, cudaStream_t stream, s
 	return rc != 0 ? rc : bs_toeplitz_cuda_set(p->normal, (const float *)q->cells, stream, why);
 }
 
-int bs_path_cuda_finish(struct bs_path_cuda *p, uint32_t state, float2 *image, cudaStream_t stream,
-			struct bs_fail *why)
+static int finish(void *op, uint32_t state, float2 *image, cudaStream_t stream, struct bs_fail *why)
 {
+	struct paths *p = (struct paths *)op;
 	int rc = collect(p, state, (p->shape.readouts - 1) / p->group, stream, why);
 
 	if (rc == 0)
@@ -474,7 +492,30 @@ int bs_path_cuda_finish(struct bs_path_cuda *p, uint32_t state, float2 *image, c
 	return rc == 0 && p->solves ? make_q(p, state, stream, why) : rc;
 }
 
-double bs_path_cuda_bright(const struct bs_path_cuda *p, uint32_t state)
+/* Checks the path's extent as gpu/encode/path.c does, and that the frame has an s. */
+static int outcome(void *op, uint32_t state, struct bs_fail *why)
 {
-	return p->shape.normalizes ? ((const double *)p->sums.host)[state] : 1.0;
+	const struct paths *p = (const struct paths *)op;
+	const struct bs_protocol *own = p->protocol;
+	const float *reach = p->state[state].reach;
+	const double bright = p->shape.normalizes ? ((const double *)p->sums.host)[state] : 1.0;
+
+	for (uint32_t a = 0; a < 2 && p->state[state].came == own->readouts; a++)
+		if (own->matrix[a] > 1 && reach[a] < (float)own->traj.min_extent)
+			return bs_fail(why, BS_ERR_TRAJECTORY,
+				       "the path's |k%c| reaches only %g of at least %g cycles per "
+				       "voxel for a matrix of %u: not in this unit, or no k-space "
+				       "positions",
+				       'x' + (int)a, (double)reach[a], own->traj.min_extent,
+				       own->matrix[a]);
+	return bright > 0.0 ? 0
+			    : bs_fail(why, BS_ERR_VALUE,
+				      "protocol '%s': its weights see nothing of an image of ones "
+				      "(sum %g)",
+				      own->name, bright);
 }
+
+const struct bs_cuda_operator bs_cuda_sum_path = {
+	bs_coil_step, need, plan, close_paths, samples, begin, arrived, settle, finish, NULL,
+	NULL,         NULL, NULL, NULL,        false,   path,  outcome, normal, NULL,   NULL,
+};

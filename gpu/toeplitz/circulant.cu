@@ -53,20 +53,16 @@ void bs_circulant_cuda_close(struct bs_circulant_cuda *p)
 static int fill(struct bs_circulant_cuda *p, const uint32_t matrix[3], const float *inverse,
 		struct bs_devmem *mem, struct bs_fail *why)
 {
-	float *at;
-	int rc;
-
 	p->a = (float2 *)bs_devmem_take(mem, (size_t)p->voxels * sizeof(float2));
 	p->b = (float2 *)bs_devmem_take(mem, (size_t)p->voxels * sizeof(float2));
-	at = (float *)bs_devmem_take(mem, (size_t)p->voxels * sizeof(float));
-	if (p->a == NULL || p->b == NULL || at == NULL)
+	if (p->a == NULL || p->b == NULL)
 		return bs_fail(why, BS_ERR_NOMEM,
 			       "circulant preconditioner: %llu voxels do not fit the device arena",
 			       (unsigned long long)p->voxels);
-	BS_CUDA(cudaMemcpy(at, inverse, (size_t)p->voxels * sizeof(float), cudaMemcpyHostToDevice),
-		why);
-	p->inverse = at;
-	rc = bs_lines_cuda_init(why);
+	int rc = bs_devmem_upload(mem, &p->inverse, inverse, p->voxels * sizeof(float), why);
+
+	if (rc == 0)
+		rc = bs_lines_cuda_init(why);
 	for (uint32_t a = 0; rc == 0 && a < p->dims; a++)
 		rc = bs_line_whole(&p->pass[a], a, matrix, mem, why);
 	return rc != 0 ? rc : bs_cuda_copied(why);
@@ -76,20 +72,13 @@ int bs_circulant_cuda_plan(struct bs_circulant_cuda **plan, uint32_t dims, const
 			   const float *inverse, struct bs_devmem *mem, struct bs_fail *why)
 {
 	struct bs_circulant_cuda *p = (struct bs_circulant_cuda *)calloc(1, sizeof(*p));
-	int rc;
 
-	*plan = NULL;
+	*plan = p;
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "circulant preconditioner");
 	p->dims = dims;
 	p->voxels = bs_box_size(matrix);
-	rc = fill(p, matrix, inverse, mem, why);
-	if (rc != 0) {
-		bs_circulant_cuda_close(p);
-		return rc;
-	}
-	*plan = p;
-	return 0;
+	return fill(p, matrix, inverse, mem, why);
 }
 
 int bs_circulant_cuda_apply(struct bs_circulant_cuda *p, const float *in, float *out,

@@ -25,6 +25,7 @@ uint64_t bs_circulant_cuda_need(uint32_t dims, const uint32_t matrix[3]);
 int bs_circulant_cuda_plan(struct bs_circulant_cuda **plan, uint32_t dims, const uint32_t matrix[3],
 			   const float *inverse, struct bs_devmem *mem, struct bs_fail *why);
 float *bs_circulant_cuda_table(struct bs_circulant_cuda *plan);
+/* Frees a plan, one that failed, too; it may be NULL. */
 void bs_circulant_cuda_close(struct bs_circulant_cuda *plan);
 int bs_circulant_cuda_apply(struct bs_circulant_cuda *plan, const float *in, float *out,
 			    struct CUstream_st *stream, struct bs_fail *why);

@@ -146,8 +146,7 @@ static int make(const struct maker *m, float *data, float *q, struct bs_fail *wh
 	BS_CUDA(cudaMemcpyAsync(q, m->q, (size_t)bs_q_size(s) * 8, cudaMemcpyDeviceToHost,
 				m->stream),
 		why);
-	BS_CUDA(cudaStreamSynchronize(m->stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamSynchronize(m->stream), why);
 }
 
 int bs_q_cuda_make(float *q, const struct bs_q_spec *spec, const float *k, const float *weight,

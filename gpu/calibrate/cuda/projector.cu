@@ -251,51 +251,38 @@ static __global__ void correlate(float *corr, const double2 *x, const struct lag
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-#define ARRAYS 5
-static void sizes(const struct bs_espirit_spec *s, uint64_t bytes[ARRAYS])
+static struct bs_projector_cuda lay_out(const struct bs_espirit_spec *s, struct bs_devroom *r)
 {
-	const uint64_t pitch = whole(elements_of(s), TILE);
+	struct bs_projector_cuda p = {};
 
-	bytes[0] = pitch * depth_of(s, s->block) * sizeof(double2);
-	bytes[1] = bytes[2] = bytes[3] = pitch * pitch * sizeof(double2);
-	bytes[4] = sizeof(double);
+	p.s = *s;
+	p.n = elements_of(s);
+	p.pitch = whole(p.n, TILE);
+	bs_devroom_take(r, &p.y, (uint64_t)p.pitch * depth_of(s, s->block) * sizeof(double2));
+	for (double2 **matrix : { &p.a, &p.b, &p.c })
+		bs_devroom_take(r, matrix, (uint64_t)p.pitch * p.pitch * sizeof(double2));
+	bs_devroom_take(r, &p.trace, sizeof(double));
+	return p;
 }
 
 uint64_t bs_projector_cuda_bytes(const struct bs_espirit_spec *s)
 {
-	uint64_t bytes[ARRAYS];
-	uint64_t sum = 0;
+	struct bs_devroom room = {};
 
-	sizes(s, bytes);
-	for (int i = 0; i < ARRAYS; i++)
-		sum += bs_devmem_round(bytes[i]);
-	return sum;
+	(void)lay_out(s, &room);
+	return room.bytes;
 }
 
 int bs_projector_cuda_plan(struct bs_projector_cuda **plan, const struct bs_espirit_spec *s,
 			   struct bs_devmem *mem, struct bs_fail *why)
 {
-	struct bs_projector_cuda *p = (struct bs_projector_cuda *)calloc(1, sizeof(*p));
-	uint64_t bytes[ARRAYS];
+	struct bs_devroom room = { mem, 0, false };
 
-	*plan = NULL;
-	if (p == NULL)
+	*plan = (struct bs_projector_cuda *)malloc(sizeof(**plan));
+	if (*plan == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "coil maps: the kernels' projector");
-	p->s = *s;
-	p->n = elements_of(s);
-	p->pitch = whole(p->n, TILE);
-	sizes(s, bytes);
-	p->y = (double2 *)bs_devmem_take(mem, bytes[0]);
-	p->a = (double2 *)bs_devmem_take(mem, bytes[1]);
-	p->b = (double2 *)bs_devmem_take(mem, bytes[2]);
-	p->c = (double2 *)bs_devmem_take(mem, bytes[3]);
-	p->trace = (double *)bs_devmem_take(mem, bytes[4]);
-	if (p->y == NULL || p->a == NULL || p->b == NULL || p->c == NULL || p->trace == NULL) {
-		free(p);
-		return bs_fail(why, BS_ERR_NOMEM, "coil maps: device memory");
-	}
-	*plan = p;
-	return 0;
+	**plan = lay_out(s, &room);
+	return bs_devroom_check(&room, "coil maps", why);
 }
 
 void bs_projector_cuda_close(struct bs_projector_cuda *p)
@@ -313,8 +300,7 @@ static int multiply(const struct bs_projector_cuda *p, double2 *c, const double2
 
 	product<<<dim3(tiles, tiles), THREADS, 0, stream>>>(c, a, b, p->pitch, p->pitch, alpha, t,
 							    beta, d);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* Queues a = y y^H. */
@@ -336,8 +322,7 @@ static int gram(const struct bs_projector_cuda *p, const uint32_t size[3], const
 	BS_CUDA(cudaGetLastError(), why);
 	product<<<dim3(tiles, tiles), THREADS, 0, stream>>>(p->a, p->y, p->y, s.depth, p->pitch,
 							    1.0, NULL, 0.0, NULL);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /*
@@ -359,8 +344,7 @@ static int find_largest(const struct bs_projector_cuda *p, double *largest, cuda
 	if (rc != 0)
 		return rc;
 	quotient<<<1, SUMMING, 0, stream>>>(largest, p->a, from, p->pitch);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* Finds the sign of the matrix in b. *sign: where the result lies. */
@@ -410,6 +394,5 @@ int bs_projector_cuda_make(struct bs_projector_cuda *p, const uint32_t size[3], 
 		return rc;
 	correlate<<<dim3(1, l.pairs, (2 * k[1] - 1) * (2 * k[2] - 1)), 2 * k[0] - 1, 0, stream>>>(
 		corr, sign, l);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

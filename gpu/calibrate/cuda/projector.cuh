@@ -31,7 +31,8 @@ struct bs_projector_cuda;
 uint64_t bs_projector_cuda_bytes(const struct bs_espirit_spec *spec);
 int bs_projector_cuda_plan(struct bs_projector_cuda **plan, const struct bs_espirit_spec *spec,
 			   struct bs_devmem *mem, struct bs_fail *why);
-void bs_projector_cuda_close(struct bs_projector_cuda *plan); /* frees a plan, which may be NULL */
+/* Frees a plan, one that failed, too; it may be NULL. */
+void bs_projector_cuda_close(struct bs_projector_cuda *plan);
 int bs_projector_cuda_make(struct bs_projector_cuda *plan, const uint32_t size[3],
 			   const float2 *block, float *corr, uint32_t line, double *largest,
 			   cudaStream_t stream, struct bs_fail *why);

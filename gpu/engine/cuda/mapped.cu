@@ -61,8 +61,7 @@ int bs_mapped_cuda_run(void *self, const uint32_t size[3], const float *block, f
 	if (rc != 0)
 		return rc;
 	BS_CUDA(cudaMemcpyAsync(maps, m->maps, m->bytes, cudaMemcpyDeviceToHost, m->stream), why);
-	BS_CUDA(cudaStreamSynchronize(m->stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaStreamSynchronize(m->stream), why);
 }
 
 void bs_mapped_cuda_close(struct bs_mapped_cuda *m)

@@ -3,8 +3,9 @@
  *
  * Sample s of readout r of coil c lies at samples(frame) + c * coil_step + r * p->samples + s
  * (complex values, device). need adds the bytes of device memory. plan takes that memory; for the
- * samples it calls bs_devmem_take_readouts (frames times bs_devmem_round of a frame's bytes). The
- * weights of method gridding are in tables->density when plan is called (gpu/nufft/density_cuda.h).
+ * samples it calls bs_devmem_take_readouts (frames times bs_devmem_round of a frame's bytes). *op
+ * is NULL before; the caller closes what it is afterwards, after a failure, too. The weights of
+ * method gridding are in tables->density when plan is called (gpu/nufft/density_cuda.h).
  * begin zeroes the frame. arrived says which readout has been queued for copying on the stream.
  * settle queues the chunks that arrived has not queued. finish queues the rest, always the same
  * launches (they become a graph), into coil images [coil][z][y][x].
@@ -95,6 +96,12 @@ struct bs_cuda_operator {
 	int (*prepare)(void *op, struct bs_filler *filler, struct bs_slicer *slicer, uint32_t frame,
 		       struct bs_report *report, cudaStream_t stream);
 };
+
+/* The coil_step of encodings that keep samples as they come. */
+static inline uint64_t bs_coil_step(const struct bs_protocol *p)
+{
+	return bs_protocol_samples(p);
+}
 
 /* Rows of operators, one for each encoding (core/plan/plan.h). The rows of the host:
  * gpu/encode/encode.h. */

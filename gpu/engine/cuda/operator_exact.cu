@@ -31,11 +31,6 @@ struct exact {
 	struct frame *frame;
 };
 
-static uint64_t coil_step(const struct bs_protocol *p)
-{
-	return bs_protocol_samples(p);
-}
-
 static void spec_of(struct bs_exact_cuda_spec *s, const struct bs_protocol *p)
 {
 	memset(s, 0, sizeof(*s));
@@ -127,20 +122,16 @@ static int plan_tables(struct exact *e, const struct bs_protocol *p, const float
 	s.offset[1] = slab_y;
 	e->frame_values = frame_bytes(p) / sizeof(float2);
 	e->data = (float2 *)bs_devmem_take_readouts(mem, (size_t)frame_bytes(p) * e->frames);
-	float *at = (float *)bs_devmem_take(mem, (size_t)e->all * s.dims * 4);
-	float *w = (float *)bs_devmem_take(mem, (size_t)e->all * 4);
-
-	if (e->data == NULL || at == NULL || w == NULL)
+	if (e->data == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': samples of the exact sum",
 			       p->name);
-	BS_CUDA(cudaMemcpy(at, k, (size_t)e->all * s.dims * 4, cudaMemcpyHostToDevice), why);
-	if (weight != NULL)
-		BS_CUDA(cudaMemcpy(w, weight, (size_t)e->all * 4, cudaMemcpyHostToDevice), why);
-	e->k = at;
-	e->weight = weight != NULL ? w : NULL;
+	int rc = bs_devmem_upload(mem, &e->k, k, e->all * s.dims * 4, why);
+
+	if (rc == 0 && weight != NULL)
+		rc = bs_devmem_upload(mem, &e->weight, weight, e->all * 4, why);
 	e->part = s.samples;
 	e->dims = s.dims;
-	return bs_exact_cuda_plan(&e->sum, &s, at, e->weight, mem, why);
+	return rc != 0 ? rc : bs_exact_cuda_plan(&e->sum, &s, e->k, e->weight, mem, why);
 }
 
 static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables *tables,
@@ -153,6 +144,7 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 
 	if (e == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': exact sum", p->name);
+	*op = e;
 	e->samples = p->samples;
 	e->readouts = p->readouts;
 	e->frames = bs_protocol_frames(p);
@@ -161,14 +153,7 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 	if (rc == 0)
 		rc = plan_tables(e, p, tables->traj->k, weight, tables->slab_y, mem, why);
 	free(weight);
-	if (rc == 0)
-		rc = plan_frames(e, p, why);
-	if (rc != 0) {
-		close_exact(e);
-		return rc;
-	}
-	*op = e;
-	return 0;
+	return rc != 0 ? rc : plan_frames(e, p, why);
 }
 
 static float2 *samples(void *op, uint32_t frame)
@@ -185,9 +170,9 @@ static int begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *
 	memcpy(e->frame[frame].missing, e->touched, e->chunks * sizeof(*e->touched));
 	e->frame[frame].next = 0;
 	bs_exact_cuda_begin(e->sum, frame);
-	BS_CUDA(cudaMemsetAsync(samples(op, frame), 0, e->frame_values * sizeof(float2), stream),
+	return BS_CUDA_RC(
+		cudaMemsetAsync(samples(op, frame), 0, e->frame_values * sizeof(float2), stream),
 		why);
-	return 0;
 }
 
 static int add_next(struct exact *e, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
@@ -247,6 +232,6 @@ static int part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStr
 }
 
 const struct bs_cuda_operator bs_cuda_sum_exact = {
-	coil_step, need, plan, close_exact, samples, begin, arrived, settle, finish, part,
-	NULL,      NULL, NULL, NULL,        false,   NULL,  NULL,    NULL,   NULL,   NULL,
+	bs_coil_step, need, plan, close_exact, samples, begin, arrived, settle, finish, part,
+	NULL,         NULL, NULL, NULL,        false,   NULL,  NULL,    NULL,   NULL,   NULL,
 };

@@ -18,11 +18,6 @@ struct field {
 	const struct bs_protocol *p;
 };
 
-static uint64_t coil_step(const struct bs_protocol *p)
-{
-	return bs_protocol_samples(p);
-}
-
 /* The spec, with as many coils transformed together as in the system that is solved. */
 static struct bs_segments_spec spec_of(const struct bs_cuda_spec *c)
 {
@@ -61,9 +56,13 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 	const struct bs_segments_spec s = spec_of(c);
 	struct field *f = (struct field *)calloc(1, sizeof(*f));
 	float *weight = NULL;
-	int rc = f == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': field", c->p->name) : 0;
+	int rc = 0;
 
-	if (rc == 0 && c->solve)
+	if (f == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': field", c->p->name);
+	*op = f;
+	f->p = c->p;
+	if (c->solve)
 		rc = bs_lsq_cuda_weights(&weight, c->p, tables, team, 1, why);
 	if (rc == 0)
 		rc = bs_segments_cuda_plan(&f->segments, &s, tables->traj->k,
@@ -72,15 +71,7 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 	if (rc == 0 && c->solve)
 		rc = bs_segments_cuda_lag(f->segments, tables->traj->k, weight, tables->field, why);
 	free(weight);
-	if (rc != 0) {
-		if (f != NULL)
-			bs_segments_cuda_close(f->segments);
-		free(f);
-		return rc;
-	}
-	f->p = c->p;
-	*op = f;
-	return 0;
+	return rc;
 }
 
 static float2 *samples(void *op, uint32_t frame)
@@ -93,19 +84,15 @@ static int begin(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *
 	return bs_segments_cuda_begin(((struct field *)op)->segments, frame, stream, why);
 }
 
-static int arrived(void *op, uint32_t frame, uint32_t row, cudaStream_t stream, struct bs_fail *why)
+/* Nothing is done before finish. */
+static int arrived(void *, uint32_t, uint32_t, cudaStream_t, struct bs_fail *)
 {
-	(void)op;
-	(void)frame;
-	(void)row;
-	(void)stream;
-	(void)why;
-	return 0; /* nothing is done before finish */
+	return 0;
 }
 
-static int settle(void *op, uint32_t frame, cudaStream_t stream, struct bs_fail *why)
+static int settle(void *, uint32_t, cudaStream_t, struct bs_fail *)
 {
-	return arrived(op, frame, 0, stream, why);
+	return 0;
 }
 
 static int finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream, struct bs_fail *why)
@@ -115,14 +102,13 @@ static int finish(void *op, uint32_t frame, float2 *image, cudaStream_t stream, 
 	return bs_segments_cuda_finish(f->segments, frame, (float *)image, stream, why);
 }
 
-static int part(void *op, uint32_t frame, uint32_t group, float2 *image, cudaStream_t stream,
+static int part(void *op, uint32_t frame, uint32_t, float2 *image, cudaStream_t stream,
 		struct bs_fail *why)
 {
 	const struct field *f = (const struct field *)op;
 	int rc = bs_segments_cuda_slice(f->segments, bs_protocol_frame_slice(f->p, frame), stream,
 					why);
 
-	(void)group;
 	return rc != 0 ? rc : finish(op, frame, image, stream, why);
 }
 
@@ -133,6 +119,6 @@ static struct bs_segments_cuda *field_of(void *op)
 
 /* peek is finish, since finish keeps the samples. */
 const struct bs_cuda_operator bs_cuda_sum_field = {
-	coil_step, need, plan,     close_field, samples, begin, arrived, settle, finish, part,
-	finish,    NULL, field_of, NULL,        true,    NULL,  NULL,    NULL,   beside, NULL,
+	bs_coil_step, need, plan,     close_field, samples, begin, arrived, settle, finish, part,
+	finish,       NULL, field_of, NULL,        true,    NULL,  NULL,    NULL,   beside, NULL,
 };

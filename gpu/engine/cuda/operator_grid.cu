@@ -16,11 +16,6 @@ struct gridding {
 	uint32_t samples; /* samples of a readout */
 };
 
-static uint64_t coil_step(const struct bs_protocol *p)
-{
-	return bs_protocol_samples(p);
-}
-
 /* The spec of the host's gridding, but a window's group is one chunk, since it is small. */
 struct bs_nufft_spec bs_gridding_cuda_spec(const struct bs_protocol *p)
 {
@@ -70,21 +65,19 @@ static int plan(void **op, const struct bs_cuda_spec *c, const struct bs_tables 
 	const struct bs_nufft_spec s = spec_of(c);
 	struct gridding *g = (struct gridding *)calloc(1, sizeof(*g));
 	float *weight = NULL;
-	int rc = g == NULL ? bs_fail(why, BS_ERR_NOMEM, "protocol '%s': gridding", c->p->name) : 0;
+	int rc = 0;
 
-	if (rc == 0 && !direct)
+	if (g == NULL)
+		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': gridding", c->p->name);
+	*op = g;
+	g->samples = c->p->samples;
+	if (!direct)
 		rc = bs_lsq_cuda_weights(&weight, c->p, tables, team, 1, why);
 	if (rc == 0)
 		rc = bs_nufft_cuda_plan(&g->nufft, &s, tables->traj->k,
 					direct ? tables->density : weight, mem, why);
 	free(weight);
-	if (rc != 0) {
-		free(g);
-		return rc;
-	}
-	g->samples = c->p->samples;
-	*op = g;
-	return 0;
+	return rc;
 }
 
 static float2 *samples(void *op, uint32_t frame)
@@ -130,6 +123,6 @@ static int peek(void *op, uint32_t frame, float2 *image, cudaStream_t stream, st
 }
 
 const struct bs_cuda_operator bs_cuda_sum_nufft = {
-	coil_step, need,  plan, close_grid, samples, begin, arrived, settle, finish, part,
-	peek,      tuned, NULL, NULL,       false,   NULL,  NULL,    NULL,   NULL,   NULL,
+	bs_coil_step, need,  plan, close_grid, samples, begin, arrived, settle, finish, part,
+	peek,         tuned, NULL, NULL,       false,   NULL,  NULL,    NULL,   NULL,   NULL,
 };

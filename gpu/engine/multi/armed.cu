@@ -217,10 +217,6 @@ static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 	if (rc != 0)
 		return rc;
 	e->images = (float2 *)bs_devmem_take(&e->mem, images_bytes(p));
-	e->maps = maps_bytes(p) > 0 ? (float2 *)bs_devmem_take(&e->mem, maps_bytes(p)) : NULL;
-	e->all_maps = p->slices > 1 && maps_bytes(p) > 0
-			      ? (float2 *)bs_devmem_take(&e->mem, all_maps_bytes(p))
-			      : NULL;
 	e->slabs = (float2 *)bs_devmem_take(&e->mem, slabs_bytes(p));
 	e->out = (float *)bs_devmem_take(&e->mem, bs_protocol_image_bytes(p));
 	if (host == NULL || e->images == NULL || e->slabs == NULL || e->out == NULL)
@@ -228,12 +224,11 @@ static int take_memory(struct bs_armed_multi *e, const struct bs_tables *tables,
 	if (maps_bytes(p) > 0 && tables->maps == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "protocol '%s': no sensitivity maps", p->name);
 	if (maps_bytes(p) > 0)
-		BS_CUDA(cudaMemcpy(e->maps, tables->maps, maps_bytes(p), cudaMemcpyHostToDevice),
-			why);
-	if (e->all_maps != NULL)
-		BS_CUDA(cudaMemcpy(e->all_maps, tables->maps, all_maps_bytes(p),
-				   cudaMemcpyHostToDevice),
-			why);
+		rc = bs_devmem_upload(&e->mem, &e->maps, tables->maps, maps_bytes(p), why);
+	if (rc == 0 && all_maps_bytes(p) > 0)
+		rc = bs_devmem_upload(&e->mem, &e->all_maps, tables->maps, all_maps_bytes(p), why);
+	if (rc != 0)
+		return rc;
 	BS_CUDA(cudaHostRegister(host, bytes, cudaHostRegisterPortable), why);
 	e->pinned = host;
 	e->image = (float *)(host + (bs_devmem_round((uintptr_t)host) - (uintptr_t)host));
@@ -290,12 +285,10 @@ static int rehearse(struct bs_armed_multi *e, struct bs_fail *why)
 }
 
 /* Makes a thread's first call to each GPU now and not during a scan: it takes time and memory. */
-static void meet(void *arg, int task, int member)
+static void meet(void *arg, int, int)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)arg;
 
-	(void)task;
-	(void)member;
 	for (uint32_t i = e->parts; i-- > 0;)
 		(void)bs_link_enter(e->link, i, NULL);
 }

@@ -18,13 +18,8 @@
 /* Calls `call` for every share, with the share's GPU current; stops at the first failure. */
 template <class F> static int on_all(struct bs_armed_multi *e, F call)
 {
-	int rc = 0;
+	const int rc = bs_link_each(e->link, NULL, [=](uint32_t i) { return call(&e->share[i]); });
 
-	for (uint32_t i = 0; i < e->parts && rc == 0; i++) {
-		rc = bs_link_enter(e->link, i, NULL);
-		if (rc == 0)
-			rc = call(&e->share[i]);
-	}
 	return bs_link_leave(e->link, rc, NULL);
 }
 
@@ -78,12 +73,11 @@ static int64_t turn_end(const struct bs_armed_multi *e, int task)
 	return bs_turn_end(e->deadline_ns, bs_now_ns(), turns - task / members);
 }
 
-static void watch_share(void *arg, int task, int member)
+static void watch_share(void *arg, int task, int)
 {
 	struct bs_armed_multi *e = (struct bs_armed_multi *)arg;
 	struct bs_armed_share *s = &e->share[task];
 
-	(void)member;
 	s->rc = bs_link_enter(e->link, (uint32_t)task, NULL);
 	if (s->rc == 0)
 		s->rc = bs_armed_cuda_solve(s->gpu, turn_end(e, task), &s->report);
@@ -262,10 +256,10 @@ static int need(const struct bs_protocol *p, struct bs_need *n, struct bs_fail *
 	return rc != 0 ? rc : bs_armed_multi_need(p, n, why);
 }
 
-static int device(const struct bs_protocol *p, const float *field, struct bs_need *n,
+/* A protocol with a field map is never shared out. */
+static int device(const struct bs_protocol *p, const float *, struct bs_need *n,
 		  struct bs_fail *why)
 {
-	(void)field; /* a protocol with a field map is never shared out */
 	return bs_armed_multi_device(p, n, why);
 }
 

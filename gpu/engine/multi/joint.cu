@@ -25,17 +25,15 @@ int bs_armed_multi_slice(struct bs_armed_multi *e, uint32_t frame, struct bs_fai
 
 int bs_armed_multi_follow(struct bs_armed_multi *e, struct bs_fail *why)
 {
-	for (uint32_t i = 0; i < e->parts; i++) {
-		struct bs_armed_share *s = &e->share[i];
-		int rc = bs_link_enter(e->link, i, why);
+	int rc = bs_link_each(e->link, why, [=](uint32_t i) {
+		const struct bs_armed_share *s = &e->share[i];
 
-		if (rc != 0)
-			return rc;
 		BS_CUDA(cudaEventRecord(s->done, s->gpu->stream), why);
-		BS_CUDA(cudaStreamWaitEvent(bs_link_stream(e->link, i), s->done, 0), why);
-	}
-	int rc = bs_link_enter(e->link, 0, why);
+		return BS_CUDA_RC(cudaStreamWaitEvent(bs_link_stream(e->link, i), s->done, 0), why);
+	});
 
+	if (rc == 0)
+		rc = bs_link_enter(e->link, 0, why);
 	if (rc == 0)
 		BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_SUMMED], bs_link_stream(e->link, 0)), why);
 	return rc;
@@ -48,11 +46,10 @@ static int place(struct bs_armed_multi *e, const struct bs_armed_share *s, const
 	const uint32_t *n = e->p->matrix;
 	const size_t row = (size_t)n[0] * sizeof(float2);
 
-	BS_CUDA(cudaMemcpy2DAsync(e->images + s->rows.first * n[0], n[1] * row, from,
-				  s->rows.count * row, s->rows.count * row, n[2],
-				  cudaMemcpyDeviceToDevice, bs_link_stream(e->link, 0)),
-		why);
-	return 0;
+	return BS_CUDA_RC(cudaMemcpy2DAsync(e->images + s->rows.first * n[0], n[1] * row, from,
+					    s->rows.count * row, s->rows.count * row, n[2],
+					    cudaMemcpyDeviceToDevice, bs_link_stream(e->link, 0)),
+			  why);
 }
 
 /* Brings the shares' images to the first GPU. */
@@ -118,6 +115,5 @@ int bs_armed_multi_queue_image(struct bs_armed_multi *e, struct bs_fail *why)
 	BS_CUDA(cudaMemcpyAsync(e->image, e->out, (size_t)bs_protocol_image_bytes(p),
 				cudaMemcpyDeviceToHost, stream),
 		why);
-	BS_CUDA(cudaEventRecord(e->mark[BS_MULTI_DOWNLOADED], stream), why);
-	return 0;
+	return BS_CUDA_RC(cudaEventRecord(e->mark[BS_MULTI_DOWNLOADED], stream), why);
 }

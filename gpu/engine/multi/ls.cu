@@ -24,11 +24,9 @@ static int open_part(struct bs_ls_multi *s, uint32_t i, const struct bs_protocol
 {
 	const struct bs_split coils = bs_split_part(p->coils, 1, s->parts, i);
 	uint64_t bytes = 0;
-	int rc = bs_link_enter(s->link, i, why);
+	int rc = bs_ls_cuda_open_share(&s->part[i], p, tables, (uint32_t)coils.count, s->parts, i,
+				       &bytes, why);
 
-	if (rc == 0)
-		rc = bs_ls_cuda_open_share(&s->part[i], p, tables, (uint32_t)coils.count, s->parts,
-					   i, &bytes, why);
 	if (rc == 0)
 		rc = bs_devmem_open(&s->mem[i], bytes, p->name, why);
 	if (rc == 0)
@@ -51,8 +49,10 @@ int bs_ls_multi_open(struct bs_ls_multi **ls, struct bs_link *link, const struct
 	s->parts = bs_link_parts(link);
 	s->image_bytes = (size_t)bs_protocol_voxels(p) * 8;
 	rc = bs_lsq_cuda_q(&q, p, tables, env->team, env->cache_dir, NULL, why);
-	for (uint32_t i = 0; i < s->parts && rc == 0; i++)
-		rc = open_part(s, i, p, tables, q, env, maps[i], why);
+	if (rc == 0)
+		rc = bs_link_each(link, why, [=](uint32_t i) {
+			return open_part(s, i, p, tables, q, env, maps[i], why);
+		});
 	free(q);
 	rc = bs_link_leave(link, rc, why);
 	if (rc == 0)
@@ -94,34 +94,22 @@ typedef int (*step)(struct bs_pcg_cuda *part, cudaStream_t stream, struct bs_fai
 
 static int on_all(struct bs_ls_multi *s, step queue, struct bs_fail *why)
 {
-	int rc = 0;
-
-	for (uint32_t i = 0; i < s->parts && rc == 0; i++) {
-		rc = bs_link_enter(s->link, i, why);
-		if (rc == 0)
-			rc = queue(bs_ls_cuda_pcg(s->part[i]), bs_link_stream(s->link, i), why);
-	}
-	return rc;
+	return bs_link_each(s->link, why, [=](uint32_t i) {
+		return queue(bs_ls_cuda_pcg(s->part[i]), bs_link_stream(s->link, i), why);
+	});
 }
 
 static int begin(struct bs_ls_multi *s, const float2 *const *images, struct bs_fail *why)
 {
-	int rc = 0;
+	int rc = bs_link_each(s->link, why, [=](uint32_t i) {
+		return bs_ls_cuda_load(s->part[i], images[i], bs_link_stream(s->link, i), why);
+	});
 
-	for (uint32_t i = 0; i < s->parts && rc == 0; i++) {
-		rc = bs_link_enter(s->link, i, why);
-		if (rc == 0)
-			rc = bs_ls_cuda_load(s->part[i], images[i], bs_link_stream(s->link, i),
-					     why);
-	}
 	if (rc == 0)
 		rc = exchange(s, why);
-	for (uint32_t i = 0; i < s->parts && rc == 0; i++) {
-		rc = bs_link_enter(s->link, i, why);
-		if (rc == 0)
-			rc = bs_ls_cuda_begin(s->part[i], bs_link_stream(s->link, i), why);
-	}
-	return rc;
+	return rc != 0 ? rc : bs_link_each(s->link, why, [=](uint32_t i) {
+		return bs_ls_cuda_begin(s->part[i], bs_link_stream(s->link, i), why);
+	});
 }
 
 static int together(struct bs_ls_multi *s, step product, step then, struct bs_fail *why)
@@ -154,9 +142,7 @@ static int watched(void *arg, cudaEvent_t done, struct bs_fail *why)
 
 	if (rc == 0)
 		rc = bs_link_enter(s->link, 0, why);
-	if (rc == 0)
-		BS_CUDA(cudaEventRecord(done, bs_link_stream(s->link, 0)), why);
-	return rc;
+	return rc != 0 ? rc : BS_CUDA_RC(cudaEventRecord(done, bs_link_stream(s->link, 0)), why);
 }
 
 static int watch(struct bs_ls_multi *s, uint32_t most, int64_t deadline_ns, bool *late,
@@ -169,13 +155,10 @@ static int watch(struct bs_ls_multi *s, uint32_t most, int64_t deadline_ns, bool
 
 int bs_ls_multi_use(struct bs_ls_multi *s, uint32_t slice, struct bs_fail *why)
 {
-	int rc = 0;
+	const int rc = bs_link_each(s->link, why, [=](uint32_t i) {
+		return bs_ls_cuda_use(s->part[i], slice, bs_link_stream(s->link, i), why);
+	});
 
-	for (uint32_t i = 0; i < s->parts && rc == 0; i++) {
-		rc = bs_link_enter(s->link, i, why);
-		if (rc == 0)
-			rc = bs_ls_cuda_use(s->part[i], slice, bs_link_stream(s->link, i), why);
-	}
 	return bs_link_leave(s->link, rc, why);
 }
 

@@ -235,6 +235,5 @@ int ex_product_mma(const struct ex_product *a, int products, cudaStream_t stream
 		products,
 		a->stages)<<<ex_tiles(a), EX_THREADS, shared_bytes(products, a->stages), stream>>>(
 		*a);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

@@ -263,15 +263,10 @@ static __device__ void consume(const struct ex_product &a, const struct ex_where
 	const float *scale = a.scale + (size_t)(w.ct / a.ctiles_coil) * a.groups;
 	uint32_t hi[2][STEPS][EX_MT][4] = {}; /* two sets: one is read while the other is formed */
 	uint32_t lo[2][STEPS][EX_MT][4] = {};
-	float acc[EX_MT][EX_NR];
-	float sum[EX_MT][EX_NR];
+	float acc[EX_MT][EX_NR] = {};
+	float sum[EX_MT][EX_NR] = {};
 	int n = 0;
 
-#pragma unroll
-	for (int i = 0; i < EX_MT; i++)
-#pragma unroll
-		for (int r = 0; r < EX_NR; r++)
-			sum[i][r] = acc[i][r] = 0.0f;
 	if (thread >> 7 == 1)
 		turn_pass(1); /* the first turn belongs to warpgroup 0 */
 	for (int g = w.first; g < w.last; g++) {
@@ -382,13 +377,8 @@ int ex_prepare_wgmma(struct bs_fail *why)
 int ex_product_wgmma(const struct ex_product *a, int products, cudaStream_t stream,
 		     struct bs_fail *why)
 {
-	const unsigned tiles = ex_tiles(a);
-	const unsigned threads = EX_PRODUCER + EX_THREADS;
+	const auto kernel = products == 3 ? product_wgmma<3> : product_wgmma<1>;
 
-	if (products == 3)
-		product_wgmma<3><<<tiles, threads, shared_bytes(3), stream>>>(*a);
-	else
-		product_wgmma<1><<<tiles, threads, shared_bytes(1), stream>>>(*a);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	kernel<<<ex_tiles(a), EX_PRODUCER + EX_THREADS, shared_bytes(products), stream>>>(*a);
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

@@ -26,6 +26,12 @@ static __device__ __forceinline__ float2 bs_csub(float2 a, float2 b)
 	return make_float2(a.x - b.x, a.y - b.y);
 }
 
+/* Returns w v + sum. */
+static __device__ __forceinline__ float2 bs_cfma(float w, float2 v, float2 sum)
+{
+	return make_float2(fmaf(w, v.x, sum.x), fmaf(w, v.y, sum.y));
+}
+
 /* Returns a conj(b). */
 static __device__ __forceinline__ float2 bs_cmul_conj(float2 a, float2 b)
 {

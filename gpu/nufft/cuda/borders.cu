@@ -414,14 +414,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 int bs_nufft_gather_init(struct bs_fail *why)
 {
-	const void *kernel[] = { (const void *)gather_rows<1>, (const void *)gather_rows<2>,
-				 (const void *)gather_rows<4> };
-	int rc = 0;
-
-	for (const void *k : kernel)
-		if (rc == 0)
-			rc = bs_cuda_shared(k, 0, why);
-	return rc;
+	return bs_cuda_shared_all(why, gather_rows<1>, gather_rows<2>, gather_rows<4>);
 }
 
 int bs_nufft_merge(const bs_nufft_dev *d, uint32_t lanes, float2 *part, bool close,
@@ -442,14 +435,10 @@ int bs_nufft_gather(const bs_nufft_dev *d, uint32_t lanes, const float2 *part, f
 	const dim3 threads(32, 4);
 	const dim3 blocks((d->grid[1] * d->grid[2] + 3) / 4, (d->grid[0] + 31) / 32, d->groups);
 
-	if (lanes == 1)
-		gather<1><<<blocks, threads, 0, stream>>>(*d, part, grid);
-	else if (lanes == 2)
-		gather<2><<<blocks, threads, 0, stream>>>(*d, part, grid);
-	else
-		gather<4><<<blocks, threads, 0, stream>>>(*d, part, grid);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	const auto kernel = lanes == 1 ? gather<1> : lanes == 2 ? gather<2> : gather<4>;
+
+	kernel<<<blocks, threads, 0, stream>>>(*d, part, grid);
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_nufft_gather_rows(const bs_nufft_dev *d, uint32_t lanes, const bs_line_pass *pass,

@@ -129,8 +129,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 #pragma unroll
 			for (int o = 0; o < OWN; o++)
-				sum[o] = make_float2(fmaf(by[o], v.x, sum[o].x),
-						     fmaf(by[o], v.y, sum[o].y));
+				sum[o] = bs_cfma(by[o], v, sum[o]);
 		}
 	}
 	const uint32_t x = __ldg(d.start[0] + blockIdx.x) + tx;

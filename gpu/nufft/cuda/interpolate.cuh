@@ -109,17 +109,17 @@ static __device__ __forceinline__ void add_row(float2 (&sum)[CB], float w, const
 #pragma unroll
 	for (int x = 0; x < W; x++)
 #pragma unroll
-		for (int c = 0; c < CB; c++) {
-			const float2 v = row_at[c * channel_step + x];
-
-			row[c].x = fmaf(wx[x], v.x, row[c].x);
-			row[c].y = fmaf(wx[x], v.y, row[c].y);
-		}
+		for (int c = 0; c < CB; c++)
+			row[c] = bs_cfma(wx[x], row_at[c * channel_step + x], row[c]);
 #pragma unroll
-	for (int c = 0; c < CB; c++) {
-		sum[c].x = fmaf(w, row[c].x, sum[c].x);
-		sum[c].y = fmaf(w, row[c].y, sum[c].y);
-	}
+	for (int c = 0; c < CB; c++)
+		sum[c] = bs_cfma(w, row[c], sum[c]);
+}
+
+static __device__ __forceinline__ void add_lane(float2 &v, int lane)
+{
+	v.x += __shfl_xor_sync(0xffffffffu, v.x, lane);
+	v.y += __shfl_xor_sync(0xffffffffu, v.y, lane);
 }
 
 /* Place of a sample in its sector. */
@@ -201,18 +201,14 @@ static __global__ void __launch_bounds__(INTERPOLATE_THREADS)
 				add_row<W, CB>(plane, wy[line], wx, row_at + line * S::PX,
 					       S::CELLS);
 #pragma unroll
-			for (int c = 0; c < CB; c++) {
-				sum[c].x = fmaf(own[mine], plane[c].x, sum[c].x);
-				sum[c].y = fmaf(own[mine], plane[c].y, sum[c].y);
-			}
+			for (int c = 0; c < CB; c++)
+				sum[c] = bs_cfma(own[mine], plane[c], sum[c]);
 		}
 #pragma unroll
 		for (int c = 0; c < CB; c++)
 #pragma unroll
-			for (int p = 1; p < PARTS; p *= 2) {
-				sum[c].x += __shfl_xor_sync(0xffffffffu, sum[c].x, p);
-				sum[c].y += __shfl_xor_sync(0xffffffffu, sum[c].y, p);
-			}
+			for (int p = 1; p < PARTS; p *= 2)
+				add_lane(sum[c], p);
 
 #pragma unroll
 		for (int c = 0; c < CB; c++)

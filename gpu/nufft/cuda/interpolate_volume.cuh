@@ -190,12 +190,6 @@ static __device__ __forceinline__ void add_piece(float4 &to, float w, float4 v)
 	to.w = fmaf(w, v.w, to.w);
 }
 
-static __device__ __forceinline__ void add_lane(float2 &v, int lane)
-{
-	v.x += __shfl_xor_sync(0xffffffffu, v.x, lane);
-	v.y += __shfl_xor_sync(0xffffffffu, v.y, lane);
-}
-
 static __device__ __forceinline__ void add_lane(float4 &v, int lane)
 {
 	v.x += __shfl_xor_sync(0xffffffffu, v.x, lane);

@@ -109,16 +109,11 @@ static __global__ void __launch_bounds__(THREADS)
 
 int bs_nufft_passes_init(struct bs_fail *why)
 {
-	const void *kernel[] = { (const void *)stack_in, (const void *)stack_out };
 	int rc = bs_lines_cuda_init(why);
 
 	if (rc == 0)
 		rc = bs_nufft_gather_init(why);
-
-	for (const void *k : kernel)
-		if (rc == 0)
-			rc = bs_cuda_shared(k, 0, why);
-	return rc;
+	return rc != 0 ? rc : bs_cuda_shared_all(why, stack_in, stack_out);
 }
 
 int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint64_t first,
@@ -128,8 +123,7 @@ int bs_nufft_mix(const float2 *data, const float *weight, uint64_t samples, uint
 	const dim3 blocks((unsigned)((count + 31) / 32), (coils + 7) / 8);
 
 	mix<<<blocks, THREADS, 0, stream>>>(data, weight, samples, first, count, coils, mixed);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -145,8 +139,7 @@ int bs_nufft_sum(float2 *to, const float2 *from, uint64_t count, cudaStream_t st
 		 struct bs_fail *why)
 {
 	sum<<<(unsigned)((count + THREADS - 1) / THREADS), THREADS, 0, stream>>>(to, from, count);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 /* Positions of a block: as many as shared memory has room for, by the length of a line. */
@@ -167,8 +160,7 @@ int bs_nufft_stack_in(const bs_stack_dev *s, const float2 *data, float2 *mixed, 
 
 	stack_in<<<blocks, THREADS, bs_line_shared(s->line.n, cols), stream>>>(*s, cols, data,
 									       mixed);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_nufft_stack_out(const bs_stack_dev *s, const float2 *mixed, float2 *data,
@@ -179,6 +171,5 @@ int bs_nufft_stack_out(const bs_stack_dev *s, const float2 *mixed, float2 *data,
 
 	stack_out<<<blocks, THREADS, bs_line_shared(s->line.n, cols), stream>>>(*s, cols, mixed,
 										data);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

@@ -135,10 +135,8 @@ static __device__ __forceinline__ void add_entries(float2 (&sum)[C], const struc
 		const float w = in.along[0][i][jx] * in.along[1][i][jy];
 
 #pragma unroll
-		for (int n = 0; n < C; n++) {
-			sum[n].x = fmaf(w, in.value[i][n].x, sum[n].x);
-			sum[n].y = fmaf(w, in.value[i][n].y, sum[n].y);
-		}
+		for (int n = 0; n < C; n++)
+			sum[n] = bs_cfma(w, in.value[i][n], sum[n]);
 	}
 }
 
@@ -160,11 +158,8 @@ static __device__ void store(float2 *grid, float2 (&sum)[C], float2 (*value)[C],
 	for (uint32_t n = 0; n < C && coil + n < work.coils; n++) {
 		float2 *to = grid + (coil + n) * cells + (size_t)y * t.size[0] + x;
 
-		for (int i = 1; i < PARTS; i++) {
-			const float2 v = value[threadIdx.x + i * TILE * TILE][n];
-
-			sum[n] = make_float2(sum[n].x + v.x, sum[n].y + v.y);
-		}
+		for (int i = 1; i < PARTS; i++)
+			sum[n] = bs_cadd(sum[n], value[threadIdx.x + i * TILE * TILE][n]);
 		if (work.adds)
 			sum[n] = make_float2(to->x + sum[n].x, to->y + sum[n].y);
 		*to = make_float2(sum[n].x * scale, sum[n].y * scale);
@@ -246,8 +241,7 @@ static int launch(float2 *cells, const struct bs_path_grid *on, const struct bs_
 		collect<decltype(w)::value, C><<<blocks, THREADS, 0, stream>>>(
 			cells, *on, *work, seen, total, *window, *s);
 	});
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_path_collect(float2 *cells, const struct bs_path_grid *on, const struct bs_path_work *work,

@@ -137,6 +137,5 @@ int bs_path_find(const struct bs_path_grid *image, const struct bs_path_grid *q,
 {
 	find_places<<<1, THREADS, 0, stream>>>(*image, q != NULL ? *q : *image, q != NULL, seen, k,
 					       at, *s);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

@@ -117,27 +117,15 @@ static unsigned blocks_of(uint64_t n)
 	return (unsigned)((n + THREADS - 1) / THREADS);
 }
 
-static int take(struct bs_sorter *s, uint64_t sectors, struct bs_fail *why)
+static void take_all(struct bs_sorter *s, uint64_t sectors, struct bs_devroom *r)
 {
-	const uint64_t n = s->most;
-	const uint64_t bytes[] = { n * s->dims * 4,   n * 8,        n * 8, n * 4, n * 4,
-				   (sectors + 1) * 4, s->work_bytes };
-	void **const to[] = { (void **)&s->k,
-			      (void **)&s->key[0],
-			      (void **)&s->key[1],
-			      (void **)&s->sample[0],
-			      (void **)&s->sample[1],
-			      (void **)&s->begin,
-			      &s->work };
-	uint64_t sum = 0;
-	int rc;
-
-	for (uint64_t b : bytes)
-		sum += bs_devmem_round(b);
-	rc = bs_devmem_open(&s->mem, sum, "(sorting)", why);
-	for (size_t i = 0; rc == 0 && i < sizeof(bytes) / sizeof(bytes[0]); i++)
-		*to[i] = bs_devmem_take(&s->mem, (size_t)bytes[i]);
-	return rc;
+	bs_devroom_take(r, &s->k, s->most * s->dims * 4);
+	for (int i = 0; i < 2; i++) {
+		bs_devroom_take(r, &s->key[i], s->most * 8);
+		bs_devroom_take(r, &s->sample[i], s->most * 4);
+	}
+	bs_devroom_take(r, &s->begin, (sectors + 1) * 4);
+	bs_devroom_take(r, &s->work, s->work_bytes);
 }
 
 int bs_sorter_open(struct bs_sorter *s, const struct bs_sectors_spec *spec, uint64_t most,
@@ -146,6 +134,7 @@ int bs_sorter_open(struct bs_sorter *s, const struct bs_sectors_spec *spec, uint
 	const uint64_t sectors = bs_sectors_count(spec);
 	cub::DoubleBuffer<uint64_t> key;
 	cub::DoubleBuffer<uint32_t> sample;
+	struct bs_devroom room = {};
 
 	memset(s, 0, sizeof(*s));
 	s->most = most;
@@ -155,7 +144,13 @@ int bs_sorter_open(struct bs_sorter *s, const struct bs_sectors_spec *spec, uint
 	BS_CUDA(cub::DeviceRadixSort::SortPairs(NULL, s->work_bytes, key, sample, most, 0,
 						(int)s->bits, cudaStreamLegacy),
 		why);
-	return take(s, sectors, why);
+	take_all(s, sectors, &room);
+	int rc = bs_devmem_open(&s->mem, room.bytes, "(sorting)", why);
+
+	room.mem = &s->mem;
+	if (rc == 0)
+		take_all(s, sectors, &room);
+	return rc;
 }
 
 void bs_sorter_close(struct bs_sorter *s)
@@ -168,7 +163,6 @@ static int send_places(const struct bs_sorter *s, uint64_t samples, const float 
 		       const uint32_t *index, struct bs_fail *why)
 {
 	float *some = NULL;
-	int rc = 0;
 
 	if (index != NULL || stride != s->dims) {
 		some = (float *)malloc((size_t)samples * s->dims * 4);
@@ -180,10 +174,10 @@ static int send_places(const struct bs_sorter *s, uint64_t samples, const float 
 				some[m * s->dims + a] =
 					k[(index != NULL ? index[m] : m) * stride + a];
 	}
-	BS_CUDA_GO(cudaMemcpy(s->k, some != NULL ? some : k, (size_t)samples * s->dims * 4,
-			      cudaMemcpyHostToDevice),
-		   why, rc, out);
-out:
+	int rc = BS_CUDA_RC(cudaMemcpy(s->k, some != NULL ? some : k, (size_t)samples * s->dims * 4,
+				       cudaMemcpyHostToDevice),
+			    why);
+
 	free(some);
 	return rc;
 }
@@ -239,8 +233,7 @@ int bs_sorter_run(struct bs_sorter *s, struct bs_sectors *x, const float *k, uin
 	BS_CUDA(cudaMemcpy(s->k, weight, (size_t)x->samples * 4, cudaMemcpyHostToDevice), why);
 	gather<<<blocks_of(x->samples), THREADS, 0, cudaStreamLegacy>>>(to->weight, s->k, sample,
 									x->samples);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }
 
 int bs_sorted_take(struct bs_sorted *to, uint64_t samples, uint32_t dims, bool weighs,
@@ -263,24 +256,24 @@ int bs_sorted_fill(const struct bs_sorted *to, struct bs_sectors *s, uint64_t fi
 		   const float *weight, struct bs_fail *why)
 {
 	const size_t n = (size_t)s->samples * 4;
-	float *w = NULL;
 	int rc = 0;
 
 	if (weight != NULL) {
-		w = (float *)malloc(n);
+		float *w = (float *)malloc(n);
+
 		if (w == NULL)
 			return bs_fail(why, BS_ERR_NOMEM, "sorted weights");
 		for (uint64_t i = 0; i < s->samples; i++)
 			w[i] = weight[s->order[i]];
-		BS_CUDA_GO(cudaMemcpy(to->weight, w, n, cudaMemcpyHostToDevice), why, rc, out);
+		rc = BS_CUDA_RC(cudaMemcpy(to->weight, w, n, cudaMemcpyHostToDevice), why);
+		free(w);
 	}
+	if (rc != 0)
+		return rc;
 	for (uint64_t i = 0; i < s->samples; i++)
 		s->order[i] += (uint32_t)first;
-	BS_CUDA_GO(cudaMemcpy(to->order, s->order, n, cudaMemcpyHostToDevice), why, rc, out);
-	BS_CUDA_GO(cudaMemcpy(to->cell, s->cell, n, cudaMemcpyHostToDevice), why, rc, out);
-	BS_CUDA_GO(cudaMemcpy(to->offset, s->offset, n * s->spec.dims, cudaMemcpyHostToDevice), why,
-		   rc, out);
-out:
-	free(w);
-	return rc;
+	BS_CUDA(cudaMemcpy(to->order, s->order, n, cudaMemcpyHostToDevice), why);
+	BS_CUDA(cudaMemcpy(to->cell, s->cell, n, cudaMemcpyHostToDevice), why);
+	return BS_CUDA_RC(
+		cudaMemcpy(to->offset, s->offset, n * s->spec.dims, cudaMemcpyHostToDevice), why);
 }

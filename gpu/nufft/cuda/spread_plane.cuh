@@ -287,12 +287,8 @@ static __global__ void __launch_bounds__(32 * WARPS)
 				const float w = table[s][wx[r]] * table[s][W + wy[r]];
 
 #pragma unroll
-				for (int c = 0; c < CB; c++) {
-					const float2 v = value[s][c];
-
-					acc[r][c].x = fmaf(w, v.x, acc[r][c].x);
-					acc[r][c].y = fmaf(w, v.y, acc[r][c].y);
-				}
+				for (int c = 0; c < CB; c++)
+					acc[r][c] = bs_cfma(w, value[s][c], acc[r][c]);
 			}
 		}
 	}

@@ -193,15 +193,6 @@ template <int A, int B> struct halves {
 		}
 	}
 
-	static __device__ __forceinline__ void clear(float2 (&v)[P][A / 2])
-	{
-#pragma unroll
-		for (int u = 0; u < P; u++)
-#pragma unroll
-			for (int j = 0; j < A / 2; j++)
-				v[u][j] = make_float2(0.0f, 0.0f);
-	}
-
 	/* Calls act(n, u, j) for each value that out has stored. */
 	template <class DO>
 	static __device__ __forceinline__ void each_kept(int n, int half, int t, DO act)

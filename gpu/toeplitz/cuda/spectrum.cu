@@ -99,8 +99,7 @@ static int transform_q(float *spectrum, const struct bs_toeplitz_spec *spec, con
 	keep_real<<<(unsigned)((all + THREADS - 1) / THREADS), THREADS>>>(
 		spectrum, grid[0], all, (float)(1.0 / (double)all));
 	BS_CUDA(cudaGetLastError(), why);
-	BS_CUDA(cudaDeviceSynchronize(), why);
-	return 0;
+	return BS_CUDA_RC(cudaDeviceSynchronize(), why);
 }
 
 int bs_toeplitz_spectrum(float *spectrum, const struct bs_toeplitz_spec *spec, const int size[3],
@@ -140,8 +139,7 @@ int bs_toeplitz_lay_spectrum(float *to, const float *from, const int size[3], in
 
 	lay_spectrum<<<blocks_of(g), THREADS>>>(to, from, g, a);
 	BS_CUDA(cudaGetLastError(), why);
-	BS_CUDA(cudaDeviceSynchronize(), why);
-	return 0;
+	return BS_CUDA_RC(cudaDeviceSynchronize(), why);
 }
 
 static __global__ void make_twiddles(float2 *twiddles, int a, int b)
@@ -161,6 +159,5 @@ static __global__ void make_twiddles(float2 *twiddles, int a, int b)
 int bs_toeplitz_twiddles(float2 *twiddles, int a, int b, struct bs_fail *why)
 {
 	make_twiddles<<<(unsigned)(a * b + THREADS - 1) / THREADS, THREADS>>>(twiddles, a, b);
-	BS_CUDA(cudaGetLastError(), why);
-	return 0;
+	return BS_CUDA_RC(cudaGetLastError(), why);
 }

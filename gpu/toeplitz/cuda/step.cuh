@@ -202,11 +202,6 @@ struct tp_voxel {
 	}
 };
 
-static __device__ __forceinline__ float2 tp_add(float a, float2 v, float2 to)
-{
-	return make_float2(fmaf(a, v.x, to.x), fmaf(a, v.y, to.y));
-}
-
 /*
  * A thread's place in rows_step. blockIdx.y: the image. A block has LINES / beside lines of the
  * image; `beside` of its threads' lines hold coils of one line, round after round.
@@ -259,9 +254,8 @@ template <int A, int B> struct step_lane {
 	 */
 	template <class GOES> __device__ __forceinline__ bool back(GOES goes) const
 	{
-		float2 sum[L::P][A / 2];
+		float2 sum[L::P][A / 2] = {};
 
-		L::clear(sum);
 		for (int at = 0; at < coils; at += g.beside) {
 			const int coil = at + slot;
 			const int length = coil < coils ? n : 0;
@@ -304,14 +298,14 @@ template <int A, int B> struct step_lane {
 
 		if (!g.first) {
 			const float2 u = make_float2(weight * o.r.x, weight * o.r.y);
-			float2 q = tp_add(c.mu, u, part[0]);
+			float2 q = bs_cfma(c.mu, u, part[0]);
 
 			for (int k = 1; k < min(g.beside, coils); k++)
 				q = bs_cadd(q, part[k * SPAN]);
-			o.p = tp_add(choice.beta, o.p, u);
-			o.s = tp_add(choice.beta, o.s, q);
-			o.x = tp_add(choice.alpha, o.p, o.x);
-			o.r = tp_add(-choice.alpha, o.s, o.r);
+			o.p = bs_cfma(choice.beta, o.p, u);
+			o.s = bs_cfma(choice.beta, o.s, q);
+			o.x = bs_cfma(choice.alpha, o.p, o.x);
+			o.r = bs_cfma(-choice.alpha, o.s, o.r);
 		}
 		const float2 u = make_float2(weight * o.r.x, weight * o.r.y);
 
