@@ -332,9 +332,11 @@ static bool not_bool(const config_setting_t *v, struct why *why)
 	return WHY(why, "true or false is wanted, not %s%s", type_names[type], write);
 }
 
-static bool put_value(unsigned char *field, const char *folder, const config_setting_t *v,
+static bool put_value(const struct bs_scope *scope, const config_setting_t *v,
 		      const struct bs_key *key, struct why *why)
 {
+	unsigned char *field = (unsigned char *)scope->base + key->offset;
+	const char *folder = scope->reading->folder;
 	long long whole = 0;
 	unsigned index = 0;
 	const char *s = NULL;
@@ -407,12 +409,12 @@ static struct bs_text_spot *spotted(struct bs_text *t, unsigned line, const char
 	return NULL;
 }
 
-void bs_value_set(const struct bs_reading *r, struct bs_scope *s, const struct bs_key *key,
-		  const config_setting_t *v)
+void bs_value_set(struct bs_scope *s, const struct bs_key *key, const config_setting_t *v)
 {
 	size_t row = (size_t)(key - bs_keys);
 	const char *dot = strrchr(key->path, '.');
-	struct bs_text_spot *spot = spotted(r->text, v->line, dot != NULL ? dot + 1 : key->path);
+	const char *leaf = dot != NULL ? dot + 1 : key->path;
+	struct bs_text_spot *spot = spotted(s->reading->text, v->line, leaf);
 	char name[160];
 	struct why why;
 
@@ -421,15 +423,14 @@ void bs_value_set(const struct bs_reading *r, struct bs_scope *s, const struct b
 	if (spot != NULL) {
 		spot->told = true;
 		s->bad[row] = true;
-		bs_fault(r->faults, spot->line, name, "%s", spot->why);
-	} else if (!put_value((unsigned char *)s->base + key->offset, r->folder, v, key, &why)) {
+		bs_fault(s->reading->faults, spot->line, name, "%s", spot->why);
+	} else if (!put_value(s, v, key, &why)) {
 		s->bad[row] = true;
-		bs_fault(r->faults, v->line, name, "%s", why.text);
+		bs_fault(s->reading->faults, v->line, name, "%s", why.text);
 	}
 }
 
-int bs_value_default(const struct bs_reading *r, struct bs_scope *s, const struct bs_key *key,
-		     const char *fallback)
+int bs_value_default(struct bs_scope *s, const struct bs_key *key, const char *fallback)
 {
 	char text[512];
 	config_t c;
@@ -439,8 +440,7 @@ int bs_value_default(const struct bs_reading *r, struct bs_scope *s, const struc
 	(void)snprintf(text, sizeof(text), "v = %s;", fallback);
 	config_init(&c);
 	if (config_read_string(&c, text) == CONFIG_TRUE &&
-	    put_value((unsigned char *)s->base + key->offset, r->folder, config_lookup(&c, "v"),
-		      key, &why))
+	    put_value(s, config_lookup(&c, "v"), key, &why))
 		rc = 0;
 	config_destroy(&c);
 	return rc;
