@@ -1,7 +1,6 @@
 /* config/rules/step.c - the rules of a site's steps; see rules.h */
 #include "config/rules.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "config/rule.h"
