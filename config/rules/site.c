@@ -301,14 +301,6 @@ static void rule_listen(const struct bs_scope *s, const struct bs_site *site)
 			   site->run_dir);
 }
 
-static bool has_protocol(const struct bs_site *site, const char *name)
-{
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (strcmp(site->protocol[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 void bs_rules_bridges(const struct bs_scope *s, const struct bs_site *site,
 		      const struct bs_scope *configs)
 {
@@ -319,7 +311,8 @@ void bs_rules_bridges(const struct bs_scope *s, const struct bs_site *site,
 	for (uint32_t i = 0; i < m->configs; i++) {
 		if (!sound(&configs[i], "name", "protocol", NULL))
 			continue;
-		if (m->config[i].protocol[0] != '\0' && !has_protocol(site, m->config[i].protocol))
+		if (m->config[i].protocol[0] != '\0' &&
+		    bs_site_protocol(site, m->config[i].protocol) == NULL)
 			fault(&configs[i], "protocol", "the site has no protocol '%s'",
 			      m->config[i].protocol);
 		for (uint32_t j = 0; j < i; j++)

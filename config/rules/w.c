@@ -77,12 +77,10 @@ void bs_rules_w(const struct bs_scope *s, const struct bs_protocol *p)
 void bs_rules_w_source(const struct bs_scope *s, const struct bs_site *site,
 		       const struct bs_protocol *p)
 {
-	const struct bs_protocol *q = NULL;
+	const struct bs_protocol *q = bs_site_protocol(site, p->w.protocol);
 
 	if (!p->plan.takes[BS_KEPT_IMAGE] || p->w.protocol[0] == '\0')
 		return;
-	for (uint32_t i = 0; q == NULL && i < site->protocols; i++)
-		q = strcmp(site->protocol[i].name, p->w.protocol) == 0 ? &site->protocol[i] : NULL;
 	if (q == NULL)
 		fault(s, "ls.w_protocol", "no protocol '%s'", p->w.protocol);
 	else if (!bs_study_images(q))
