@@ -296,8 +296,7 @@ static int locate(struct loading *l, struct bs_site *site, const char *path, str
 	return 0;
 }
 
-int bs_config_load(struct bs_site *site, const char *path,
-		   void (*report)(void *arg, const char *line), void *arg)
+int bs_config_load(struct bs_site *site, const char *path, bs_tell_line *report, void *arg)
 {
 	struct loading *l = calloc(1, sizeof(*l));
 	struct bs_fail why;
@@ -361,12 +360,11 @@ const struct bs_protocol *bs_config_choose(const struct bs_site *site, const cha
 {
 	const bool is_asked = asked != NULL && asked[0] != '\0';
 	const char *name = is_asked ? asked : header != NULL ? header : "";
+	const struct bs_protocol *p = bs_site_protocol(site, name);
 
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (strcmp(site->protocol[i].name, name) == 0)
-			return &site->protocol[i];
-	if (!is_asked && site->protocols == 1)
+	if (p == NULL && !is_asked && site->protocols == 1)
 		return &site->protocol[0];
-	not_found(site, name, why);
-	return NULL;
+	if (p == NULL)
+		not_found(site, name, why);
+	return p;
 }

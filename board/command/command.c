@@ -32,7 +32,7 @@ int bs_command_page(const struct bs_command *c, const char *what)
 	return bs_command_fail(c, BS_PROGRAM_SELF ": %s", strerror(errno));
 }
 
-static void print_fault(void *arg, const char *line)
+void bs_command_tell(void *arg, const char *line)
 {
 	(void)fprintf(arg, "%s\n", line);
 }
@@ -43,7 +43,7 @@ struct bs_site *bs_command_site(const struct bs_command *c, const char *file)
 
 	if (site == NULL) {
 		(void)bs_command_fail(c, "no memory for the site file");
-	} else if (bs_config_load(site, file, print_fault, stderr) != 0) {
+	} else if (bs_config_load(site, file, bs_command_tell, stderr) != 0) {
 		free(site);
 		site = NULL;
 	}

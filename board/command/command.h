@@ -28,6 +28,8 @@ __attribute__((format(printf, 2, 3))) int bs_command_fail(const struct bs_comman
 							  const char *fmt, ...);
 /* Becomes the tool that prints a page of documentation (board/tool/page/page.h). Returns 1: not. */
 int bs_command_page(const struct bs_command *c, const char *what);
+/* Prints a line in the file arg, as of standard error: a fault of a site file. */
+void bs_command_tell(void *arg, const char *line);
 /* Returns the site file read, to be freed; NULL: its faults were told on standard error. */
 struct bs_site *bs_command_site(const struct bs_command *c, const char *file);
 /*
