@@ -14,6 +14,12 @@
 #include "core/log.h"
 #include "drivers/file/program.h"
 
+const struct bs_option bs_command_here[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", offsetof(struct bs_command_here, config),
+	  .help = "the service's site file (the service in " BS_COMMAND_RUN_DIR ")" },
+	{ 0 },
+};
+
 int bs_command_fail(const struct bs_command *c, const char *fmt, ...)
 {
 	va_list ap;
