@@ -113,7 +113,7 @@ static void read_group(struct loading *l, struct bs_scope *s, const config_setti
 		key = bs_key_find(s->scope, path);
 		bs_scope_name(name, s, path);
 		if (key != NULL)
-			bs_value_set(&l->reading, s, key, v);
+			bs_value_set(s, key, v);
 		else if (list_of(s, path) != BS_SCOPE_SITE)
 			read_list(l, v, list_of(s, path));
 		else if (!bs_key_is_group(s->scope, path))
@@ -159,7 +159,7 @@ static void fill_defaults(struct loading *l, struct bs_scope *s, const struct bs
 			continue;
 		}
 		expand(text, sizeof(text), fallback, site->run_dir);
-		if (bs_value_default(&l->reading, s, key, text) != 0) {
+		if (bs_value_default(s, key, text) != 0) {
 			s->bad[i] = true;
 			bs_fault(&l->faults, s->line, name, "its default %s is not valid here",
 				 text);
@@ -195,6 +195,7 @@ static void read_list(struct loading *l, const config_setting_t *list, enum bs_k
 			bs_fault(&l->faults, v->line, label, "a group { } is wanted here");
 			continue;
 		}
+		s->reading = &l->reading;
 		s->scope = scope;
 		s->base = bs_key_item(site, scope, n++);
 		s->line = v->line;
@@ -223,16 +224,15 @@ static void check_all(struct loading *l, struct bs_site *site)
 		bs_rules_share_steps(site, &site->protocol[i]);
 		bs_rules_share_answers(site, &site->protocol[i]);
 		bs_rules_derive(s, &site->protocol[i]);
-		bs_rules_protocol(&l->reading, s, &site->protocol[i]);
-		bs_rules_prior(&l->reading, s, &site->protocol[i]);
-		bs_rules_multiband(&l->reading, s, &site->protocol[i]);
+		bs_rules_protocol(s, &site->protocol[i]);
+		bs_rules_prior(s, &site->protocol[i]);
+		bs_rules_multiband(s, &site->protocol[i]);
 	}
-	bs_rules_site(&l->reading, &l->node, site, l->item[BS_SCOPE_SINK],
-		      l->item[BS_SCOPE_PROTOCOL]);
-	bs_rules_steps(&l->reading, site, l->item[BS_SCOPE_STEP], l->item[BS_SCOPE_PROTOCOL]);
-	bs_rules_answers(&l->reading, site, l->item[BS_SCOPE_ANSWER], l->item[BS_SCOPE_PROTOCOL]);
-	bs_rules_bridges(&l->reading, &l->node, site, l->item[BS_SCOPE_CONFIG]);
-	bs_rules_keys(&l->reading, &l->node, site, l->item[BS_SCOPE_PEER]);
+	bs_rules_site(&l->node, site, l->item[BS_SCOPE_SINK], l->item[BS_SCOPE_PROTOCOL]);
+	bs_rules_steps(site, l->item[BS_SCOPE_STEP], l->item[BS_SCOPE_PROTOCOL]);
+	bs_rules_answers(site, l->item[BS_SCOPE_ANSWER], l->item[BS_SCOPE_PROTOCOL]);
+	bs_rules_bridges(&l->node, site, l->item[BS_SCOPE_CONFIG]);
+	bs_rules_keys(&l->node, site, l->item[BS_SCOPE_PEER]);
 }
 
 /* Reports literals that the scan of the text found, of keys that the table lacks. */
@@ -296,8 +296,7 @@ static int locate(struct loading *l, struct bs_site *site, const char *path, str
 	return 0;
 }
 
-int bs_config_load(struct bs_site *site, const char *path,
-		   void (*report)(void *arg, const char *line), void *arg)
+int bs_config_load(struct bs_site *site, const char *path, bs_tell_line *report, void *arg)
 {
 	struct loading *l = calloc(1, sizeof(*l));
 	struct bs_fail why;
@@ -311,9 +310,7 @@ int bs_config_load(struct bs_site *site, const char *path,
 	}
 	l->reading.faults = &l->faults;
 	l->reading.text = &l->text;
-	l->node.scope = BS_SCOPE_SITE;
-	l->node.base = site;
-	l->node.line = 1;
+	l->node = (struct bs_scope){ &l->reading, BS_SCOPE_SITE, site, .line = 1 };
 	if (locate(l, site, path, &why) != 0 || bs_text_read(&l->text, path, &why) != 0) {
 		bs_fault(&l->faults, 0, "", "%s", why.text);
 	} else {
@@ -363,12 +360,11 @@ const struct bs_protocol *bs_config_choose(const struct bs_site *site, const cha
 {
 	const bool is_asked = asked != NULL && asked[0] != '\0';
 	const char *name = is_asked ? asked : header != NULL ? header : "";
+	const struct bs_protocol *p = bs_site_protocol(site, name);
 
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (strcmp(site->protocol[i].name, name) == 0)
-			return &site->protocol[i];
-	if (!is_asked && site->protocols == 1)
+	if (p == NULL && !is_asked && site->protocols == 1)
 		return &site->protocol[0];
-	not_found(site, name, why);
-	return NULL;
+	if (p == NULL)
+		not_found(site, name, why);
+	return p;
 }

@@ -15,8 +15,7 @@
 #include "core/err.h"
 #include "core/protocol.h"
 
-int bs_config_load(struct bs_site *site, const char *path,
-		   void (*report)(void *arg, const char *line), void *arg);
+int bs_config_load(struct bs_site *site, const char *path, bs_tell_line *report, void *arg);
 /* Prints the resolved configuration, every key with its value. */
 void bs_config_print(FILE *to, const struct bs_site *site);
 /* Prints one protocol of the configuration. */

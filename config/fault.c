@@ -33,8 +33,7 @@ static int by_line(const void *pa, const void *pb)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-void bs_faults_tell(struct bs_faults *f, const char *file,
-		    void (*report)(void *arg, const char *line), void *arg)
+void bs_faults_tell(struct bs_faults *f, const char *file, bs_tell_line *report, void *arg)
 {
 	unsigned kept = f->count < BS_FAULTS_MAX ? f->count : BS_FAULTS_MAX;
 	char line[sizeof(f->kept[0].text) + 300];

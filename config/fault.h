@@ -6,6 +6,8 @@
 #ifndef BS_CONFIG_FAULT_H
 #define BS_CONFIG_FAULT_H
 
+#include "core/err.h"
+
 #define BS_FAULTS_MAX 256u
 
 struct bs_faults {
@@ -21,7 +23,6 @@ __attribute__((format(printf, 4, 5))) void bs_fault(struct bs_faults *f, unsigne
 						    const char *key, const char *fmt, ...);
 
 /* Tells each kept fault as "file:line: key: why", sorted by line. */
-void bs_faults_tell(struct bs_faults *f, const char *file,
-		    void (*report)(void *arg, const char *line), void *arg);
+void bs_faults_tell(struct bs_faults *f, const char *file, bs_tell_line *report, void *arg);
 
 #endif

@@ -30,7 +30,7 @@ static const struct {
 };
 
 struct telling {
-	void (*report)(void *arg, const char *line);
+	bs_tell_line *report;
 	void *arg;
 	const char *file;
 	int first;
@@ -93,8 +93,8 @@ static bool is_live(const char *path)
 	return false;
 }
 
-int bs_live_check(const struct bs_site *is, const struct bs_site *wanted,
-		  void (*report)(void *arg, const char *line), void *arg)
+int bs_live_check(const struct bs_site *is, const struct bs_site *wanted, bs_tell_line *report,
+		  void *arg)
 {
 	struct telling t = { report, arg, wanted->file, 0 };
 

@@ -14,8 +14,8 @@
 #include "core/err.h"
 #include "core/protocol.h"
 
-int bs_live_check(const struct bs_site *is, const struct bs_site *wanted,
-		  void (*report)(void *arg, const char *line), void *arg);
+int bs_live_check(const struct bs_site *is, const struct bs_site *wanted, bs_tell_line *report,
+		  void *arg);
 void bs_live_take(struct bs_site *to, const struct bs_site *from);
 /* Returns true if every key of the two protocols has the same value. */
 bool bs_live_same(const struct bs_protocol *a, const struct bs_protocol *b);

@@ -21,32 +21,32 @@ void bs_scope_name(char out[160], const struct bs_scope *s, const char *path)
 	(void)snprintf(out, 160, "%s%s%.120s", s->label, s->label[0] != '\0' ? "." : "", path);
 }
 
-/* The reason why a value is refused; the caller adds line and key. */
-struct why {
+/* A value that is judged: its key, and why it is refused; the caller adds line and key. */
+struct judged {
+	const struct bs_key *key;
 	char text[448];
 };
 #define WHY(w, ...) ((void)snprintf((w)->text, sizeof((w)->text), __VA_ARGS__), false)
 
 /* Says that x is not whole, and which integers beside it the key accepts. */
-static bool not_whole(double x, const struct bs_key *key, struct why *why)
+static bool not_whole(double x, struct judged *j)
 {
 	const double low = floor(x);
 	const double high = ceil(x);
 
-	if (!(low >= key->min && high <= key->max))
-		return WHY(why, "%g is not an integer; %.0f .. %.0f%s%s is wanted", x, key->min,
-			   key->max, key->unit[0] != '\0' ? " " : "", key->unit);
+	if (!(low >= j->key->min && high <= j->key->max))
+		return WHY(j, "%g is not an integer; %.0f .. %.0f%s%s is wanted", x, j->key->min,
+			   j->key->max, j->key->unit[0] != '\0' ? " " : "", j->key->unit);
 	if (low == high)
-		return WHY(why, "%g is not an integer: write %.0f", x, low);
-	return WHY(why, "%g is not an integer: write %.0f or %.0f", x, low, high);
+		return WHY(j, "%g is not an integer: write %.0f", x, low);
+	return WHY(j, "%g is not an integer: write %.0f or %.0f", x, low, high);
 }
 
 /*
  * Says that a number is wanted. Where a string holds a number that the key accepts, says to write
  * it without quotes.
  */
-static bool not_number(const char *wanted, const config_setting_t *v, const struct bs_key *key,
-		       struct why *why)
+static bool not_number(const char *wanted, const config_setting_t *v, struct judged *j)
 {
 	const int type = config_setting_type(v);
 	const char *s = type == CONFIG_TYPE_STRING ? config_setting_get_string(v) : NULL;
@@ -54,31 +54,29 @@ static bool not_number(const char *wanted, const config_setting_t *v, const stru
 	double x;
 
 	if (s == NULL || s[0] == '\0')
-		return WHY(why, "%s is wanted, not %s", wanted, type_names[type]);
+		return WHY(j, "%s is wanted, not %s", wanted, type_names[type]);
 	x = strtod(s, &end);
-	if (*end != '\0' || !(x >= key->min && x <= key->max) || strlen(s) > 24)
-		return WHY(why, "%s is wanted, not a string", wanted);
-	return WHY(why, "%s is wanted, not a string: write %s without quotes", wanted, s);
+	if (*end != '\0' || !(x >= j->key->min && x <= j->key->max) || strlen(s) > 24)
+		return WHY(j, "%s is wanted, not a string", wanted);
+	return WHY(j, "%s is wanted, not a string: write %s without quotes", wanted, s);
 }
 
-static bool get_integer(long long *out, const config_setting_t *v, const struct bs_key *key,
-			struct why *why)
+static bool get_integer(long long *out, const config_setting_t *v, struct judged *j)
 {
 	int type = config_setting_type(v);
 
 	if (type == CONFIG_TYPE_FLOAT)
-		return not_whole(config_setting_get_float(v), key, why);
+		return not_whole(config_setting_get_float(v), j);
 	if (type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64)
-		return not_number("an integer", v, key, why);
+		return not_number("an integer", v, j);
 	*out = type == CONFIG_TYPE_INT ? config_setting_get_int(v) : config_setting_get_int64(v);
-	if ((double)*out < key->min || (double)*out > key->max)
-		return WHY(why, "%lld is outside %.0f .. %.0f%s%s", *out, key->min, key->max,
-			   key->unit[0] != '\0' ? " " : "", key->unit);
+	if ((double)*out < j->key->min || (double)*out > j->key->max)
+		return WHY(j, "%lld is outside %.0f .. %.0f%s%s", *out, j->key->min, j->key->max,
+			   j->key->unit[0] != '\0' ? " " : "", j->key->unit);
 	return true;
 }
 
-static bool get_number(double *out, const config_setting_t *v, const struct bs_key *key,
-		       struct why *why)
+static bool get_number(double *out, const config_setting_t *v, struct judged *j)
 {
 	int type = config_setting_type(v);
 
@@ -90,26 +88,25 @@ static bool get_number(double *out, const config_setting_t *v, const struct bs_k
 
 		*out = (double)i;
 		if (*out >= 0x1p63 || (long long)*out != i)
-			return WHY(why, "%lld is not exact as a floating-point number", i);
+			return WHY(j, "%lld is not exact as a floating-point number", i);
 	} else {
-		return not_number("a number", v, key, why);
+		return not_number("a number", v, j);
 	}
 	if (!isfinite(*out))
-		return WHY(why, "%g is not finite", *out);
-	if (*out < key->min || *out > key->max)
-		return WHY(why, "%g is outside %g .. %g%s%s", *out, key->min, key->max,
-			   key->unit[0] != '\0' ? " " : "", key->unit);
+		return WHY(j, "%g is not finite", *out);
+	if (*out < j->key->min || *out > j->key->max)
+		return WHY(j, "%g is outside %g .. %g%s%s", *out, j->key->min, j->key->max,
+			   j->key->unit[0] != '\0' ? " " : "", j->key->unit);
 	return true;
 }
 
-static bool get_string(const char **out, const config_setting_t *v, const struct bs_key *key,
-		       struct why *why)
+static bool get_string(const char **out, const config_setting_t *v, struct judged *j)
 {
 	int type = config_setting_type(v);
-	bool ascii = key->type == BS_KEY_TEXT || key->type == BS_KEY_URL;
+	bool ascii = j->key->type == BS_KEY_TEXT || j->key->type == BS_KEY_URL;
 
 	if (type != CONFIG_TYPE_STRING)
-		return WHY(why, "a string is wanted, not %s", type_names[type]);
+		return WHY(j, "a string is wanted, not %s", type_names[type]);
 	*out = config_setting_get_string(v);
 	if (*out == NULL)
 		*out = "";
@@ -117,69 +114,68 @@ static bool get_string(const char **out, const config_setting_t *v, const struct
 		unsigned char c = (unsigned char)*p;
 
 		if (c < 0x20 || c == 0x7f || (ascii && c > 0x7f))
-			return WHY(why, "character %zu of the string (0x%02x) is not printable",
+			return WHY(j, "character %zu of the string (0x%02x) is not printable",
 				   (size_t)(p - *out) + 1, c);
 	}
 	return true;
 }
 
-static bool get_word(unsigned *index, const char **out, const config_setting_t *v,
-		     const struct bs_key *key, struct why *why)
+static bool get_word(unsigned *index, const char **out, const config_setting_t *v, struct judged *j)
 {
 	struct bs_near near;
 	char hint[BS_NEAR_HINT];
 	size_t n = 0;
 
-	if (!get_string(out, v, key, why))
+	if (!get_string(out, v, j))
 		return false;
-	for (*index = 0; key->words[*index] != NULL; ++*index)
-		if (strcmp(key->words[*index], *out) == 0)
+	for (*index = 0; j->key->words[*index] != NULL; ++*index)
+		if (strcmp(j->key->words[*index], *out) == 0)
 			return true;
-	(void)WHY(why, "\"%.60s\" is none of", *out);
-	for (unsigned i = 0; key->words[i] != NULL; i++) {
-		n = strlen(why->text);
-		(void)snprintf(why->text + n, sizeof(why->text) - n, "%s \"%s\"", i > 0 ? "," : "",
-			       key->words[i]);
+	(void)WHY(j, "\"%.60s\" is none of", *out);
+	for (unsigned i = 0; j->key->words[i] != NULL; i++) {
+		n = strlen(j->text);
+		(void)snprintf(j->text + n, sizeof(j->text) - n, "%s \"%s\"", i > 0 ? "," : "",
+			       j->key->words[i]);
 	}
 	bs_near_begin(&near, *out);
-	bs_near_offer_all(&near, key->words);
-	n = strlen(why->text);
-	(void)snprintf(why->text + n, sizeof(why->text) - n, "%s", bs_near_hint(&near, hint));
+	bs_near_offer_all(&near, j->key->words);
+	n = strlen(j->text);
+	(void)snprintf(j->text + n, sizeof(j->text) - n, "%s", bs_near_hint(&near, hint));
 	return false;
 }
 
-static bool put_string(char *field, size_t size, const char *s, struct why *why)
+static bool put_string(char *field, size_t size, const char *s, struct judged *j)
 {
 	size_t n = strlen(s);
 
 	if (n >= size)
-		return WHY(why, "%zu characters are too long, at most %zu", n, size - 1);
+		return WHY(j, "%zu characters are too long, at most %zu", n, size - 1);
 	memset(field, 0, size);
 	memcpy(field, s, n + 1);
 	return true;
 }
 
-static bool put_cpus(char *field, size_t size, const char *s, struct why *why)
+static bool put_cpus(char *field, size_t size, const char *s, struct judged *j)
 {
 	struct bs_cpus set;
 	struct bs_fail fail;
 
 	if (bs_cpus_parse(&set, s, &fail) != 0)
-		return WHY(why, "%s", fail.text);
-	return put_string(field, size, s, why);
+		return WHY(j, "%s", fail.text);
+	return put_string(field, size, s, j);
 }
 
 /* Puts folder/path, without ".", ".." and double slashes; folder is absolute and clean. */
 static bool put_path(char *field, size_t size, const char *folder, const char *path,
-		     struct why *why)
+		     struct judged *j)
 {
 	char out[2 * BS_PATH_MAX_ + 2];
 	size_t n = 0;
 
 	if (path[0] == '\0')
-		return put_string(field, size, path, why);
+		return put_string(field, size, path, j);
 	if (strlen(path) >= BS_PATH_MAX_)
-		return put_string(field, size, path, why);
+		return put_string(field, size, path, j);
 	if (path[0] != '/' && strcmp(folder, "/") != 0)
 		n = (size_t)snprintf(out, sizeof(out), "%s", folder);
 	while (*path != '\0') {
@@ -199,52 +195,51 @@ static bool put_path(char *field, size_t size, const char *folder, const char *p
 	if (n == 0)
 		out[n++] = '/';
 	out[n] = '\0';
-	return put_string(field, size, out, why);
+	return put_string(field, size, out, j);
 }
 
 /*
  * Puts a URL. An ipc:// path is made absolute; any other URL stays as it is (the rules judge it).
  */
-static bool put_url(char *field, size_t size, const char *folder, const char *url, struct why *why)
+static bool put_url(char *field, size_t size, const char *folder, const char *url, struct judged *j)
 {
 	char path[BS_PATH_MAX_];
 	char out[BS_PATH_MAX_ + 8];
 
 	if (strncmp(url, "ipc://", 6) != 0 || url[6] == '\0')
-		return put_string(field, size, url, why);
-	if (!put_path(path, sizeof(path), folder, url + 6, why))
+		return put_string(field, size, url, j);
+	if (!put_path(path, sizeof(path), folder, url + 6, j))
 		return false;
 	(void)snprintf(out, sizeof(out), "ipc://%s", path);
-	return put_string(field, size, out, why);
+	return put_string(field, size, out, j);
 }
 
 /* Puts two or three elements; the third of two is 1 for sizes, 0 for lengths. */
-static bool put_three(unsigned char *field, const config_setting_t *v, const struct bs_key *key,
-		      struct why *why)
+static bool put_three(unsigned char *field, const config_setting_t *v, struct judged *j)
 {
-	bool sizes = key->type == BS_KEY_INT3;
+	bool sizes = j->key->type == BS_KEY_INT3;
 	int n = 0;
 
 	if (!config_setting_is_array(v) && !config_setting_is_list(v)) {
 		if (sizes && config_setting_type(v) == CONFIG_TYPE_INT)
-			return WHY(why,
+			return WHY(j,
 				   "an array [x, y] or [x, y, z] is wanted, not an integer: write "
 				   "[%d, %d]",
 				   config_setting_get_int(v), config_setting_get_int(v));
-		return WHY(why, "an array [x, y] or [x, y, z] is wanted, not %s",
+		return WHY(j, "an array [x, y] or [x, y, z] is wanted, not %s",
 			   type_names[config_setting_type(v)]);
 	}
 	n = config_setting_length(v);
 	if (n != 2 && n != 3)
-		return WHY(why, "an array of 2 or 3 is wanted, not of %d", n);
+		return WHY(j, "an array of 2 or 3 is wanted, not of %d", n);
 	for (int i = 0; i < 3; i++) {
 		const config_setting_t *e = i < n ? config_setting_get_elem(v, (unsigned)i) : NULL;
 		long long whole = 1;
 		double number = 0.0;
 
-		if (e != NULL && sizes && !get_integer(&whole, e, key, why))
+		if (e != NULL && sizes && !get_integer(&whole, e, j))
 			return false;
-		if (e != NULL && !sizes && !get_number(&number, e, key, why))
+		if (e != NULL && !sizes && !get_number(&number, e, j))
 			return false;
 		if (sizes)
 			((uint32_t *)(void *)field)[i] = (uint32_t)whole;
@@ -255,25 +250,24 @@ static bool put_three(unsigned char *field, const config_setting_t *v, const str
 }
 
 /* Puts one to BS_DEVICES_MAX numbers, no two alike. */
-static bool put_devices(struct bs_devices *field, const config_setting_t *v,
-			const struct bs_key *key, struct why *why)
+static bool put_devices(struct bs_devices *field, const config_setting_t *v, struct judged *j)
 {
 	struct bs_devices d = { 0 };
 	long long number = 0;
 	int n;
 
 	if (!config_setting_is_array(v) && !config_setting_is_list(v))
-		return WHY(why, "an array as [0, 1] is wanted, not %s",
+		return WHY(j, "an array as [0, 1] is wanted, not %s",
 			   type_names[config_setting_type(v)]);
 	n = config_setting_length(v);
 	if (n < 1 || n > (int)BS_DEVICES_MAX)
-		return WHY(why, "an array of 1 to %u is wanted, not of %d", BS_DEVICES_MAX, n);
+		return WHY(j, "an array of 1 to %u is wanted, not of %d", BS_DEVICES_MAX, n);
 	for (; d.count < (uint32_t)n; d.count++) {
-		if (!get_integer(&number, config_setting_get_elem(v, d.count), key, why))
+		if (!get_integer(&number, config_setting_get_elem(v, d.count), j))
 			return false;
 		for (uint32_t i = 0; i < d.count; i++)
 			if (d.device[i] == (uint32_t)number)
-				return WHY(why, "%lld is named twice", number);
+				return WHY(j, "%lld is named twice", number);
 		d.device[d.count] = (uint32_t)number;
 	}
 	*field = d;
@@ -281,44 +275,42 @@ static bool put_devices(struct bs_devices *field, const config_setting_t *v,
 }
 
 /* Puts at least one of the words, none twice. */
-static bool put_words(uint32_t *field, const config_setting_t *v, const struct bs_key *key,
-		      struct why *why)
+static bool put_words(uint32_t *field, const config_setting_t *v, struct judged *j)
 {
 	const char *s = NULL;
 	unsigned index = 0;
 
 	*field = 0;
 	if ((!config_setting_is_array(v) && !config_setting_is_list(v)) ||
-	    config_setting_length(v) < (key->fallback == NULL))
-		return WHY(why, "an array as [\"%s\", \"%s\"] is wanted%s", key->words[0],
-			   key->words[1], key->fallback == NULL ? ", of one or more" : "");
+	    config_setting_length(v) < (j->key->fallback == NULL))
+		return WHY(j, "an array as [\"%s\", \"%s\"] is wanted%s", j->key->words[0],
+			   j->key->words[1], j->key->fallback == NULL ? ", of one or more" : "");
 	for (int i = 0; i < config_setting_length(v); i++) {
-		if (!get_word(&index, &s, config_setting_get_elem(v, (unsigned)i), key, why))
+		if (!get_word(&index, &s, config_setting_get_elem(v, (unsigned)i), j))
 			return false;
 		if ((*field & UINT32_C(1) << index) != 0)
-			return WHY(why, "\"%s\" is named twice", s);
+			return WHY(j, "\"%s\" is named twice", s);
 		*field |= UINT32_C(1) << index;
 	}
 	return true;
 }
 
-static bool put_count(uint32_t field[2], const config_setting_t *v, const struct bs_key *key,
-		      struct why *why)
+static bool put_count(uint32_t field[2], const config_setting_t *v, struct judged *j)
 {
 	long long whole = 0;
 
 	field[1] = config_setting_type(v) == CONFIG_TYPE_STRING &&
 		   strcmp(config_setting_get_string(v), "header") == 0;
 	if (field[1] == 0 && config_setting_type(v) == CONFIG_TYPE_STRING)
-		return WHY(why, "an integer or \"header\" is wanted, not \"%s\"",
+		return WHY(j, "an integer or \"header\" is wanted, not \"%s\"",
 			   config_setting_get_string(v));
-	if (field[1] == 0 && !get_integer(&whole, v, key, why))
+	if (field[1] == 0 && !get_integer(&whole, v, j))
 		return false;
 	field[0] = (uint32_t)whole;
 	return true;
 }
 
-static bool not_bool(const config_setting_t *v, struct why *why)
+static bool not_bool(const config_setting_t *v, struct judged *j)
 {
 	const int type = config_setting_type(v);
 	const char *write = "";
@@ -329,67 +321,66 @@ static bool not_bool(const config_setting_t *v, struct why *why)
 		write = ": write true without quotes";
 	else if (type == CONFIG_TYPE_STRING && strcmp(config_setting_get_string(v), "false") == 0)
 		write = ": write false without quotes";
-	return WHY(why, "true or false is wanted, not %s%s", type_names[type], write);
+	return WHY(j, "true or false is wanted, not %s%s", type_names[type], write);
 }
 
-static bool put_value(unsigned char *field, const char *folder, const config_setting_t *v,
-		      const struct bs_key *key, struct why *why)
+static bool put_value(const struct bs_scope *scope, const config_setting_t *v, struct judged *j)
 {
+	unsigned char *field = (unsigned char *)scope->base + j->key->offset;
+	const char *folder = scope->reading->folder;
 	long long whole = 0;
 	unsigned index = 0;
 	const char *s = NULL;
 
-	switch (key->type) {
+	switch (j->key->type) {
 	case BS_KEY_INT:
-		if (!get_integer(&whole, v, key, why))
+		if (!get_integer(&whole, v, j))
 			return false;
 		*(uint32_t *)(void *)field = (uint32_t)whole;
 		return true;
 	case BS_KEY_COUNT:
-		return put_count((uint32_t *)(void *)field, v, key, why);
+		return put_count((uint32_t *)(void *)field, v, j);
 	case BS_KEY_LONG:
-		if (!get_integer(&whole, v, key, why))
+		if (!get_integer(&whole, v, j))
 			return false;
 		*(uint64_t *)(void *)field = (uint64_t)whole;
 		return true;
 	case BS_KEY_NUMBER:
-		return get_number((double *)(void *)field, v, key, why);
+		return get_number((double *)(void *)field, v, j);
 	case BS_KEY_BOOL:
 		if (config_setting_type(v) != CONFIG_TYPE_BOOL)
-			return not_bool(v, why);
+			return not_bool(v, j);
 		*(bool *)field = config_setting_get_bool(v) != 0;
 		return true;
 	case BS_KEY_WORD:
-		if (!get_word(&index, &s, v, key, why))
+		if (!get_word(&index, &s, v, j))
 			return false;
 		memcpy(field, &index, sizeof(index));
 		return true;
 	case BS_KEY_WORD_TEXT:
-		return get_word(&index, &s, v, key, why) &&
-		       put_string((char *)field, key->size, s, why);
+		return get_word(&index, &s, v, j) && put_string((char *)field, j->key->size, s, j);
 	case BS_KEY_WORDS:
-		return put_words((uint32_t *)(void *)field, v, key, why);
+		return put_words((uint32_t *)(void *)field, v, j);
 	case BS_KEY_TEXT:
-		if (!get_string(&s, v, key, why))
+		if (!get_string(&s, v, j))
 			return false;
-		if (s[0] == '\0' && (key->fallback == NULL || strcmp(key->fallback, "\"\"") != 0))
-			return WHY(why, "must not be empty");
-		return put_string((char *)field, key->size, s, why);
+		if (s[0] == '\0' &&
+		    (j->key->fallback == NULL || strcmp(j->key->fallback, "\"\"") != 0))
+			return WHY(j, "must not be empty");
+		return put_string((char *)field, j->key->size, s, j);
 	case BS_KEY_PATH:
-		return get_string(&s, v, key, why) &&
-		       put_path((char *)field, key->size, folder, s, why);
+		return get_string(&s, v, j) && put_path((char *)field, j->key->size, folder, s, j);
 	case BS_KEY_CPUS:
-		return get_string(&s, v, key, why) && put_cpus((char *)field, key->size, s, why);
+		return get_string(&s, v, j) && put_cpus((char *)field, j->key->size, s, j);
 	case BS_KEY_URL:
-		return get_string(&s, v, key, why) &&
-		       put_url((char *)field, key->size, folder, s, why);
+		return get_string(&s, v, j) && put_url((char *)field, j->key->size, folder, s, j);
 	case BS_KEY_INT3:
 	case BS_KEY_NUMBER3:
-		return put_three(field, v, key, why);
+		return put_three(field, v, j);
 	case BS_KEY_DEVICES:
-		return put_devices((struct bs_devices *)(void *)field, v, key, why);
+		return put_devices((struct bs_devices *)(void *)field, v, j);
 	}
-	return WHY(why, "no such type of key");
+	return WHY(j, "no such type of key");
 }
 
 /*
@@ -407,40 +398,37 @@ static struct bs_text_spot *spotted(struct bs_text *t, unsigned line, const char
 	return NULL;
 }
 
-void bs_value_set(const struct bs_reading *r, struct bs_scope *s, const struct bs_key *key,
-		  const config_setting_t *v)
+void bs_value_set(struct bs_scope *s, const struct bs_key *key, const config_setting_t *v)
 {
 	size_t row = (size_t)(key - bs_keys);
 	const char *dot = strrchr(key->path, '.');
-	struct bs_text_spot *spot = spotted(r->text, v->line, dot != NULL ? dot + 1 : key->path);
+	const char *leaf = dot != NULL ? dot + 1 : key->path;
+	struct bs_text_spot *spot = spotted(s->reading->text, v->line, leaf);
 	char name[160];
-	struct why why;
+	struct judged j = { .key = key };
 
 	bs_scope_name(name, s, key->path);
 	s->at[row] = v->line;
 	if (spot != NULL) {
 		spot->told = true;
 		s->bad[row] = true;
-		bs_fault(r->faults, spot->line, name, "%s", spot->why);
-	} else if (!put_value((unsigned char *)s->base + key->offset, r->folder, v, key, &why)) {
+		bs_fault(s->reading->faults, spot->line, name, "%s", spot->why);
+	} else if (!put_value(s, v, &j)) {
 		s->bad[row] = true;
-		bs_fault(r->faults, v->line, name, "%s", why.text);
+		bs_fault(s->reading->faults, v->line, name, "%s", j.text);
 	}
 }
 
-int bs_value_default(const struct bs_reading *r, struct bs_scope *s, const struct bs_key *key,
-		     const char *fallback)
+int bs_value_default(struct bs_scope *s, const struct bs_key *key, const char *fallback)
 {
 	char text[512];
 	config_t c;
-	struct why why;
+	struct judged j = { .key = key };
 	int rc = BS_ERR_CONFIG;
 
 	(void)snprintf(text, sizeof(text), "v = %s;", fallback);
 	config_init(&c);
-	if (config_read_string(&c, text) == CONFIG_TRUE &&
-	    put_value((unsigned char *)s->base + key->offset, r->folder, config_lookup(&c, "v"),
-		      key, &why))
+	if (config_read_string(&c, text) == CONFIG_TRUE && put_value(s, config_lookup(&c, "v"), &j))
 		rc = 0;
 	config_destroy(&c);
 	return rc;

@@ -17,8 +17,15 @@
 #include "config/keys.h"
 #include "config/text.h"
 
+struct bs_reading {
+	struct bs_faults *faults;
+	struct bs_text *text;      /* text of the site file; NULL while defaults are read */
+	char folder[BS_PATH_MAX_]; /* folder of the site file, absolute */
+};
+
 /* One group of the file, into which keys are read: the site, a sink, a protocol. */
 struct bs_scope {
+	const struct bs_reading *reading;
 	enum bs_key_scope scope;
 	void *base;               /* the struct that the rows' offsets count from */
 	char label[32];           /* name of the scope, "protocols.[2]"; "" for the site */
@@ -27,20 +34,12 @@ struct bs_scope {
 	bool bad[BS_KEYS_MAX]; /* the key is faulty or missing: rules about it would only confuse */
 };
 
-struct bs_reading {
-	struct bs_faults *faults;
-	struct bs_text *text;      /* text of the site file; NULL while defaults are read */
-	char folder[BS_PATH_MAX_]; /* folder of the site file, absolute */
-};
-
 /* Writes the full name of a key: "protocols.[0].gridding.width". */
 void bs_scope_name(char out[160], const struct bs_scope *s, const char *path);
 
-void bs_value_set(const struct bs_reading *r, struct bs_scope *s, const struct bs_key *key,
-		  const config_setting_t *v);
+void bs_value_set(struct bs_scope *s, const struct bs_key *key, const config_setting_t *v);
 /* Sets a default, from text as it would stand in a site file. Lines and faults are not recorded. */
-int bs_value_default(const struct bs_reading *r, struct bs_scope *s, const struct bs_key *key,
-		     const char *fallback);
+int bs_value_default(struct bs_scope *s, const struct bs_key *key, const char *fallback);
 /* Prints the value as it would stand in a site file; it reads back to the same bits. */
 void bs_value_print(FILE *to, const struct bs_key *key, const void *base);
 

@@ -1,8 +1,10 @@
 /* core/date.c - see date.h */
+#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include "core/date.h"
 
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 /*
  * Copies the digits between the marks. Returns true when there are count of them, a fraction not
@@ -61,4 +63,15 @@ bool bs_time_of(char out[BS_TIME_BYTES], const char *text)
 	if (!is)
 		out[0] = '\0';
 	return is;
+}
+
+const char *bs_utc_text(char out[BS_UTC_BYTES], const char *format, int64_t seconds)
+{
+	const time_t at = (time_t)seconds;
+	struct tm utc;
+
+	out[0] = '\0';
+	if (gmtime_r(&at, &utc) != NULL)
+		(void)strftime(out, BS_UTC_BYTES, format, &utc);
+	return out;
 }

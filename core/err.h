@@ -58,6 +58,9 @@ const char *bs_err_name(int code);
 __attribute__((format(printf, 3, 4)))
 #endif
 int bs_fail(struct bs_fail *why, int code, const char *fmt, ...);
+
+/* Takes a line of a report, such as a fault of a file in words. */
+typedef void bs_tell_line(void *arg, const char *line);
 #ifdef __clang_analyzer__ /* the analyzer does not see that bs_fail returns the code */
 #define bs_fail(why, code, ...) ((void)(bs_fail)(why, code, __VA_ARGS__), (code))
 #endif

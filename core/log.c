@@ -1,13 +1,12 @@
 /* core/log.c - see log.h */
-#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include "core/log.h"
 
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/date.h"
 #include "core/text.h"
 #include "core/thread/clock.h"
 
@@ -75,13 +74,11 @@ static void put_json(struct bs_text *t, enum bs_log_level level, const char *who
 		     const char *members)
 {
 	const int64_t utc_us = bs_utc_ns() / 1000;
-	const time_t s = (time_t)(utc_us / 1000000);
-	char when[32] = "";
-	struct tm utc;
+	char when[BS_UTC_BYTES];
 
-	if (gmtime_r(&s, &utc) != NULL)
-		(void)strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &utc);
-	bs_text_put(t, "{\"time\":\"%s.%06dZ\",\"process\":\"", when, (int)(utc_us % 1000000));
+	bs_text_put(t, "{\"time\":\"%s.%06dZ\",\"process\":\"",
+		    bs_utc_text(when, "%Y-%m-%dT%H:%M:%S", utc_us / 1000000),
+		    (int)(utc_us % 1000000));
 	bs_text_json(t, who, 32);
 	bs_text_put(t, "\",\"level\":\"%s\",", bs_log_levels[level]);
 	if (members != NULL) {

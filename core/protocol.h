@@ -439,18 +439,18 @@ struct bs_site {
 	uint32_t protocols;
 };
 
+/* Returns the site's protocol of that name; NULL: it has none. */
+const struct bs_protocol *bs_site_protocol(const struct bs_site *s, const char *name);
 /* Returns true if messages at the endpoint url are sealed. */
 static inline bool bs_site_seals(const struct bs_site *s, const char *url)
 {
 	return s->keys.own[0] != '\0' && url[0] == 't';
 }
-
 /* Returns true if the site keeps logs of its scans. */
 static inline bool bs_site_logs(const struct bs_site *s)
 {
 	return s->log.dir[0] != '\0' && s->log.mode != BS_LOG_MODE_OFF;
 }
-
 /* Returns true if the site keeps images in a store, for takers that fall behind or ask. */
 static inline bool bs_site_stores(const struct bs_site *s)
 {

@@ -15,7 +15,7 @@
 #include "ipc/wire/wire.h"
 
 struct telling {
-	void (*report)(void *arg, const char *line);
+	bs_tell_line *report;
 	void *arg;
 	const struct bs_site *site;
 	int first; /* error code of the first fault */
@@ -37,7 +37,6 @@ static void tell_fault(struct telling *t, const char *protocol, int code, const 
 static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 {
 	const struct bs_plan *plan = &p->plan;
-	uint64_t samples = bs_protocol_samples(p);
 
 	if (!plan->streams) {
 		bs_need_add(need, "trajectory", p->readouts,
@@ -46,7 +45,7 @@ static void tables_need(struct bs_need *need, const struct bs_protocol *p)
 			    (uint64_t)p->readouts * sizeof(uint16_t));
 	}
 	if (p->density == BS_DENSITY_FILE)
-		bs_need_add(need, "weights", 1, samples * sizeof(float));
+		bs_need_add(need, "weights", 1, bs_protocol_samples(p) * sizeof(float));
 	if (bs_protocol_map_sets(p) > 0)
 		bs_need_add(need, "sensitivities", bs_protocol_map_sets(p),
 			    bs_protocol_map_values(p) * 8u);
@@ -199,8 +198,8 @@ static uint64_t log_buffer(const struct bs_memplan *plan)
 	return bs_log_writer_bytes(bs_wire_kspace_max(plan->pools.acq_bytes));
 }
 
-int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
-		    void (*report)(void *arg, const char *line), void *arg)
+int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site, bs_tell_line *report,
+		    void *arg)
 {
 	struct telling t = { report, arg, site, 0 };
 	struct bs_fail why = { 0 };
@@ -261,10 +260,9 @@ static void print_budget(FILE *to, const struct bs_protocol *p)
 static void print_plan(FILE *to, const char *prefix, const struct bs_engine *engine,
 		       const struct bs_protocol *p)
 {
-	const struct bs_plan *plan = &p->plan;
 	char words[BS_PLAN_WORDS];
 
-	(void)fprintf(to, "%s  plan: %s%s\n", prefix, bs_plan_words(words, sizeof(words), plan),
+	(void)fprintf(to, "%s  plan: %s%s\n", prefix, bs_plan_words(words, sizeof(words), &p->plan),
 		      engine == NULL                  ? ""
 		      : bs_plan_on_gpu(engine->place) ? "; GPU"
 						      : "; host");

@@ -36,8 +36,8 @@ struct bs_memplan {
 };
 
 /* Returns 0, or the first fault's code: BS_ERR_UNSUPPORTED, BS_ERR_NOMEM, or the engine's. */
-int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site,
-		    void (*report)(void *arg, const char *line), void *arg);
+int bs_memplan_make(struct bs_memplan *plan, const struct bs_site *site, bs_tell_line *report,
+		    void *arg);
 /* Prints every pool as slots x bytes; each line begins with prefix. */
 void bs_memplan_print(FILE *to, const struct bs_memplan *plan, const struct bs_site *site,
 		      const char *prefix);

@@ -16,7 +16,7 @@
 #include "ipc/url.h"
 
 struct telling {
-	void (*report)(void *arg, const char *line);
+	bs_tell_line *report;
 	void *arg;
 	const struct bs_site *site;
 	int first; /* error code of the first fault */
@@ -117,8 +117,7 @@ static void step(struct telling *t, uint32_t i)
 	tell_fault(t, bs_step_usable(s, &why), key, &why);
 }
 
-int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const char *line),
-		    void *arg)
+int bs_ready_places(const struct bs_site *site, bs_tell_line *report, void *arg)
 {
 	struct telling t = { report, arg, site, 0 };
 
@@ -174,8 +173,7 @@ static int tell_protocol(struct telling *t, const struct bs_protocol *p, int rc,
 }
 
 int bs_ready_tables(struct bs_loaded *loaded, const struct bs_site *site,
-		    const struct bs_protocol *p, void (*report)(void *arg, const char *line),
-		    void *arg)
+		    const struct bs_protocol *p, bs_tell_line *report, void *arg)
 {
 	struct telling t = { report, arg, site, 0 };
 	struct bs_fail why = { 0 };
@@ -183,8 +181,8 @@ int bs_ready_tables(struct bs_loaded *loaded, const struct bs_site *site,
 	return tell_protocol(&t, p, bs_tables_load(loaded, p, &why), &why);
 }
 
-int bs_ready_protocol(const struct bs_site *site, const struct bs_protocol *p,
-		      void (*report)(void *arg, const char *line), void *arg)
+int bs_ready_protocol(const struct bs_site *site, const struct bs_protocol *p, bs_tell_line *report,
+		      void *arg)
 {
 	struct telling t = { report, arg, site, 0 };
 	struct bs_fail why = { 0 };

@@ -18,12 +18,10 @@
 
 #define BS_READY_STACK_KIB 1024u /* most KiB of stack that a thread of a worker uses */
 
-int bs_ready_places(const struct bs_site *site, void (*report)(void *arg, const char *line),
-		    void *arg);
+int bs_ready_places(const struct bs_site *site, bs_tell_line *report, void *arg);
 int bs_ready_tables(struct bs_loaded *loaded, const struct bs_site *site,
-		    const struct bs_protocol *p, void (*report)(void *arg, const char *line),
-		    void *arg);
-int bs_ready_protocol(const struct bs_site *site, const struct bs_protocol *p,
-		      void (*report)(void *arg, const char *line), void *arg);
+		    const struct bs_protocol *p, bs_tell_line *report, void *arg);
+int bs_ready_protocol(const struct bs_site *site, const struct bs_protocol *p, bs_tell_line *report,
+		      void *arg);
 
 #endif

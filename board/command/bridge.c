@@ -1,7 +1,6 @@
 /* board/command/bridge.c - boreside bridge: other protocols' clients in front of a service */
 #define _GNU_SOURCE /* for nice */
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>

@@ -28,11 +28,6 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-static void print_fault(void *arg, const char *line)
-{
-	(void)fprintf(arg, "%s\n", line);
-}
-
 static void warn(const struct bs_site *site)
 {
 	struct bs_peers peers;
@@ -67,14 +62,14 @@ static void print_steps(const struct bs_site *site)
  * else the faults alone. */
 static int check_site(const struct bs_site *site, struct bs_memplan *plan)
 {
-	int rc = bs_ready_places(site, print_fault, stderr);
+	int rc = bs_ready_places(site, bs_command_tell, stderr);
 	int bad;
 
 	for (uint32_t i = 0; i < site->protocols; i++) {
-		bad = bs_ready_protocol(site, &site->protocol[i], print_fault, stderr);
+		bad = bs_ready_protocol(site, &site->protocol[i], bs_command_tell, stderr);
 		rc = rc != 0 ? rc : bad;
 	}
-	bad = bs_memplan_make(plan, site, print_fault, stderr);
+	bad = bs_memplan_make(plan, site, bs_command_tell, stderr);
 	rc = rc != 0 ? rc : bad;
 	warn(site);
 	if (rc != 0)

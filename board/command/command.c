@@ -14,6 +14,12 @@
 #include "core/log.h"
 #include "drivers/file/program.h"
 
+const struct bs_option bs_command_here[] = {
+	{ BS_OPTION_TEXT, 'c', "config", "FILE", offsetof(struct bs_command_here, config),
+	  .help = "the service's site file (the service in " BS_COMMAND_RUN_DIR ")" },
+	{ 0 },
+};
+
 int bs_command_fail(const struct bs_command *c, const char *fmt, ...)
 {
 	va_list ap;
@@ -32,7 +38,7 @@ int bs_command_page(const struct bs_command *c, const char *what)
 	return bs_command_fail(c, BS_PROGRAM_SELF ": %s", strerror(errno));
 }
 
-static void print_fault(void *arg, const char *line)
+void bs_command_tell(void *arg, const char *line)
 {
 	(void)fprintf(arg, "%s\n", line);
 }
@@ -43,7 +49,7 @@ struct bs_site *bs_command_site(const struct bs_command *c, const char *file)
 
 	if (site == NULL) {
 		(void)bs_command_fail(c, "no memory for the site file");
-	} else if (bs_config_load(site, file, print_fault, stderr) != 0) {
+	} else if (bs_config_load(site, file, bs_command_tell, stderr) != 0) {
 		free(site);
 		site = NULL;
 	}

@@ -23,11 +23,18 @@ int bs_command_run(const struct bs_command *const *list, int argc, char **argv);
 #define BS_COMMAND_RUN_DIR    "/run/boreside"
 #define BS_COMMAND_STATUS_URL "ipc://" BS_COMMAND_RUN_DIR "/status.ipc"
 
+/* The options of a command for the service that runs here; config: its site file, or NULL. */
+struct bs_command_here {
+	const char *config;
+};
+extern const struct bs_option bs_command_here[];
 /* Prints "boreside NAME: ..." on standard error. Returns 1, the exit status. */
 __attribute__((format(printf, 2, 3))) int bs_command_fail(const struct bs_command *c,
 							  const char *fmt, ...);
 /* Becomes the tool that prints a page of documentation (board/tool/page/page.h). Returns 1: not. */
 int bs_command_page(const struct bs_command *c, const char *what);
+/* Prints a line in the file arg, as of standard error: a fault of a site file. */
+void bs_command_tell(void *arg, const char *line);
 /* Returns the site file read, to be freed; NULL: its faults were told on standard error. */
 struct bs_site *bs_command_site(const struct bs_command *c, const char *file);
 /*

@@ -8,16 +8,6 @@
 #include "board/emit/folder.h"
 #include "core/thread/clock.h"
 
-struct request {
-	const char *config;
-};
-
-static const struct bs_option options[] = {
-	{ BS_OPTION_TEXT, 'c', "config", "FILE", offsetof(struct request, config),
-	  .help = "the service's site file (the service in " BS_COMMAND_RUN_DIR ")" },
-	{ 0 },
-};
-
 /* Waits until the service has ended. Returns its exit status. */
 static int await_end(int fd)
 {
@@ -35,7 +25,7 @@ static int await_end(int fd)
 
 static int run_drain(int argc, char **argv)
 {
-	struct request q = { 0 };
+	struct bs_command_here q = { 0 };
 	struct bs_fail why;
 	struct bs_site *site = NULL;
 	int fd = -1;
@@ -67,6 +57,6 @@ const struct bs_command bs_command_drain = {
 	.notes = "Waits for the end. A scan in flight goes on until its sender closes it or falls "
 		 "silent; its images are delivered. Whoever may signal the service's process may "
 		 "drain it: its user, and root. SIGTERM does the same within node.drain_s.",
-	.options = options,
+	.options = bs_command_here,
 	.run = run_drain,
 };

@@ -14,16 +14,6 @@
 #define WAIT_MS 1000
 #define LOOK_NS INT64_C(20000000)
 
-struct request {
-	const char *config;
-};
-
-static const struct bs_option options[] = {
-	{ BS_OPTION_TEXT, 'c', "config", "FILE", offsetof(struct request, config),
-	  .help = "the service's site file (the service in " BS_COMMAND_RUN_DIR ")" },
-	{ 0 },
-};
-
 /* The service's answer about its reloads (bs_status_reload). */
 struct answer {
 	unsigned long long begun, ended;
@@ -116,7 +106,7 @@ static int reload(const char *run_dir, const char *url, const char *file)
 
 static int run_reload(int argc, char **argv)
 {
-	struct request q = { 0 };
+	struct bs_command_here q = { 0 };
 	struct bs_site *site = NULL;
 	int status = bs_options_read(&bs_command_reload, &q, argc, argv);
 
@@ -150,6 +140,6 @@ const struct bs_command bs_command_reload = {
 		"for node.name, node.memory_mib, node.drain_s and node.log. Files that a protocol "
 		"names are read again where a key of the protocol changes. Waits for the scan in "
 		"flight and for the result. SIGHUP does the same; the log has the result.",
-	.options = options,
+	.options = bs_command_here,
 	.run = run_reload,
 };

@@ -192,10 +192,9 @@ void bs_front_gone(struct bs_taker *t, uint64_t session, uint64_t number)
 
 bool bs_front_quiet(const struct bs_taker *t)
 {
-	const struct bs_taker_record *r = t->r;
 	const uint64_t ready = atomic_load(&t->e->env->shm.s->images.ready);
 
-	return (atomic_load(&r->hand) == 0 && bs_front_next(t->e, t->id) >= ready) ||
+	return (atomic_load(&t->r->hand) == 0 && bs_front_next(t->e, t->id) >= ready) ||
 	       atomic_load(&t->absent) || t->retry_ns != 0 || bs_front_behind(t) ||
 	       is_stuck(t->e, t->id);
 }

@@ -79,8 +79,7 @@ static bool in_queue(const struct emit *e, uint64_t number)
 
 static void missed(void *arg, const char *name, uint64_t session, uint64_t number)
 {
-	struct bs_images *im = arg;
-	struct emit *e = im->e;
+	struct emit *e = ((struct bs_images *)arg)->e;
 	struct bs_taker *t = own(e, name);
 
 	(void)pthread_mutex_lock(&e->lock);

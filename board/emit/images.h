@@ -16,7 +16,6 @@
 #define BS_BOARD_EMIT_IMAGES_H
 
 #include "board/emit/emit.h"
-#include "drivers/log/store.h"
 
 #define BS_IMAGES_LAST_NS INT64_C(3000000000) /* longest wait of finish for one image */
 

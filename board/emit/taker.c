@@ -110,11 +110,16 @@ static void settle(struct bs_taker *t, const struct bs_offer *o, int rc, const s
 	settle_gone(t, o, rc);
 }
 
-static int give(struct bs_taker *t, const struct bs_offer *o, struct bs_fail *why)
+/* Gives the taker its image in hand. With the lock held, released meanwhile. */
+static void give(struct bs_taker *t, const struct bs_offer *o)
 {
-	if (bs_emit_blamed(t->e, t->r, why))
-		return BS_ERR_ABORTED;
-	return t->deliver(t, o, why);
+	struct bs_fail why = { 0 };
+	int rc;
+
+	(void)pthread_mutex_unlock(&t->e->lock);
+	rc = bs_emit_blamed(t->e, t->r, &why) ? BS_ERR_ABORTED : t->deliver(t, o, &why);
+	(void)pthread_mutex_lock(&t->e->lock);
+	settle(t, o, rc, &why);
 }
 
 /* The image in hand, in its slot. */
@@ -126,19 +131,6 @@ static struct bs_offer offer_of(const struct bs_taker *t, uint32_t slot)
 	return (struct bs_offer){ msg.at, msg.len,
 				  bs_emit_base(t->e) + atomic_load(&t->r->hand_at) + 1, m->session,
 				  m };
-}
-
-/* Gives the taker its image in hand from the slot. With the lock held, released meanwhile. */
-static void give_slot(struct bs_taker *t)
-{
-	const struct bs_offer o = offer_of(t, (uint32_t)(atomic_load(&t->r->hand) - 1));
-	struct bs_fail why = { 0 };
-	int rc;
-
-	(void)pthread_mutex_unlock(&t->e->lock);
-	rc = give(t, &o, &why);
-	(void)pthread_mutex_lock(&t->e->lock);
-	settle(t, &o, rc, &why);
 }
 
 /*
@@ -214,10 +206,7 @@ static bool give_stored(struct bs_taker *t)
 	atomic_store(&t->r->hand, BS_HAND_STORED);
 	t->read = true;
 	atomic_store(&t->r->since_ns, bs_now_ns());
-	(void)pthread_mutex_unlock(&t->e->lock);
-	rc = give(t, &o, &why);
-	(void)pthread_mutex_lock(&t->e->lock);
-	settle(t, &o, rc, &why);
+	give(t, &o);
 	t->read = false;
 	(void)pthread_mutex_unlock(&t->e->lock);
 	bs_taker_ack(t, store);
@@ -228,6 +217,7 @@ static bool give_stored(struct bs_taker *t)
 /* Does one loop iteration of a taker's thread. With the lock held. False: nothing to do now. */
 static bool advance_taker(struct bs_taker *t)
 {
+	struct bs_offer o;
 	uint32_t slot;
 
 	if (t->id == BS_TAKER_ARCHIVE && bs_flight_look(t))
@@ -243,7 +233,8 @@ static bool advance_taker(struct bs_taker *t)
 		return give_stored(t);
 	if (!in_hand && !bs_front_take(t->e, t->id, &slot))
 		return false;
-	give_slot(t);
+	o = offer_of(t, (uint32_t)(atomic_load(&t->r->hand) - 1));
+	give(t, &o);
 	return true;
 }
 

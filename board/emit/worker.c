@@ -286,20 +286,16 @@ static bool messages_unasked(const struct emit *e)
 /* Opens everything; the store first, since takers that spill find their cursors in it. */
 static int open_all(struct emit *e, struct bs_status_server **status, struct bs_fail *why)
 {
-	int rc = open_sockets(e, why);
+	static int (*const parts[])(struct emit *, struct bs_fail *) = {
+		open_sockets, bs_images_open, bs_sinks_make_all, bs_push_make, bs_emit_steps_open
+	};
+	int rc = 0;
 
-	if (rc == 0)
-		rc = bs_images_open(e, why);
-	if (rc == 0)
-		rc = bs_sinks_make_all(e, why);
-	if (rc == 0)
-		rc = bs_push_make(e, why);
-	if (rc == 0)
-		rc = bs_emit_steps_open(e, why);
-	if (rc == 0)
-		bs_images_forget(e);
+	for (size_t i = 0; rc == 0 && i < sizeof(parts) / sizeof(parts[0]); i++)
+		rc = parts[i](e, why);
 	if (rc != 0)
 		return rc;
+	bs_images_forget(e);
 	bs_images_find_kept(e);
 	e->unsent = messages_unasked(e);
 	if (bs_endpoint_is_open(&e->viewers)) {

@@ -15,22 +15,15 @@ static void gather(const struct ingest *in, const struct bs_ingest_scan *scan, u
 	t->entry = entry;
 	t->next = scan->order.next;
 	t->heard_from = scan->heard_from;
-	t->acqs = scan->acqs;
-	t->ack_time_ns = scan->ack_time_ns;
 	t->gaps = scan->order.gaps;
-	t->deaths = scan->deaths;
-	t->died_at = scan->died_at;
-	t->recon_deaths = scan->recon_deaths;
-	t->recon_died_at = scan->recon_died_at;
 	memcpy(t->gap, scan->order.gap, sizeof(t->gap));
-	t->count = scan->count;
-	t->fault = scan->fault;
+	t->so_far = scan->so_far;
 }
 
 /* Copies the step to the fields that other processes read. */
 static void publish(struct bs_scan_record *s, const struct bs_scan_step *t)
 {
-	const struct bs_scan_counts *c = &t->count;
+	const struct bs_scan_counts *c = &t->so_far.count;
 	const struct {
 		_Atomic uint64_t *to;
 		uint64_t value;
@@ -109,14 +102,7 @@ static void restore(struct ingest *in, struct bs_ingest_scan *scan, struct bs_sc
 	memcpy(scan->order.gap, t->gap, sizeof(t->gap));
 	scan->order.gaps = t->gaps;
 	scan->heard_from = t->heard_from;
-	scan->acqs = t->acqs;
-	scan->ack_time_ns = t->ack_time_ns;
-	scan->count = t->count;
-	scan->fault = t->fault;
-	scan->deaths = t->deaths;
-	scan->died_at = t->died_at;
-	scan->recon_deaths = t->recon_deaths;
-	scan->recon_died_at = t->recon_died_at;
+	scan->so_far = t->so_far;
 	scan->apart_ns = INT64_MAX;
 	scan->clock = BS_CLOCK_UNKNOWN;
 	scan->resumed_at = scan->order.next + scan->order.window;

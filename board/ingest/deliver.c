@@ -117,7 +117,7 @@ static bool goes_on(struct ingest *in, struct bs_ingest_scan *scan, const struct
 		bs_ingest_add_noise(in, scan, item);
 	if (bs_intake_fits(&k, head, &why) == 0)
 		return true;
-	scan->fault = why; /* the outcome tells why the scan ended, not an earlier fault */
+	scan->so_far.fault = why; /* the outcome tells why the scan ended, not an earlier fault */
 	bs_pool_give(shm->acq_pool, item->slot);
 	bs_ingest_drain(in, scan, BS_ON_FAULT);
 	return false;
@@ -129,12 +129,12 @@ static void hand_to_recon(struct ingest *in, struct bs_ingest_scan *scan, uint32
 	struct bs_acq_meta *m = &shm->acq_meta[slot];
 	const enum bs_kind kind = bs_mrd_kind(m->head.flags);
 
-	scan->count.acquisitions++;
+	scan->so_far.count.acquisitions++;
 	if (bs_scan_uses(scan->p, &scan->record->info, kind, m->head.idx.average) ||
 	    bs_kind_answered(scan->p, kind))
-		scan->count.kind_used[kind]++;
+		scan->so_far.count.kind_used[kind]++;
 	else
-		scan->count.kind_unused[kind]++;
+		scan->so_far.count.kind_unused[kind]++;
 	m->lost = bs_ingest_lost(scan, m->seq);
 	m->handed_ns = bs_now_ns();
 	bs_ingest_note_sent(in, scan, m);
@@ -145,19 +145,19 @@ static void hand_to_recon(struct ingest *in, struct bs_ingest_scan *scan, uint32
 
 static void note_lost(struct bs_ingest_scan *scan, uint64_t seq)
 {
-	if (scan->count.lost == 0)
-		scan->count.lost = seq;
-	atomic_store(&scan->record->lost, scan->count.lost);
+	if (scan->so_far.count.lost == 0)
+		scan->so_far.count.lost = seq;
+	atomic_store(&scan->record->lost, scan->so_far.count.lost);
 }
 
 void bs_ingest_deliver(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_item *item)
 {
 	bs_order_passed(&scan->order, item->seq);
-	scan->ack_time_ns = item->time_ns;
+	scan->so_far.ack_time_ns = item->time_ns;
 	scan->ack_due = ++scan->unacked >= scan->order.window / 4 || scan->ack_due;
-	scan->acqs += item->kind == BS_WIRE_ACQ;
-	scan->count.waveforms += item->kind == BS_WIRE_WAVEFORM;
-	scan->count.rejected += !item->used;
+	scan->so_far.acqs += item->kind == BS_WIRE_ACQ;
+	scan->so_far.count.waveforms += item->kind == BS_WIRE_WAVEFORM;
+	scan->so_far.count.rejected += !item->used;
 	if (!item->used)
 		note_lost(scan, item->seq);
 	if (item->kind == BS_WIRE_ACQ && item->used) {
@@ -193,7 +193,7 @@ void bs_ingest_give_up_gap(struct ingest *in, struct bs_ingest_scan *scan, uint6
 		      (unsigned long long)n, (unsigned long long)first,
 		      first < scan->heard_from ? "are not in the log, and did not come again"
 					       : "never came");
-	scan->count.gaps += n;
+	scan->so_far.count.gaps += n;
 	note_lost(scan, first);
 	bs_count(&in->totals->gaps, n);
 	bs_worker_say(in->env, BS_EVENT_GAP, why.code, (const uint64_t[3]){ scan->id, first, n },
@@ -207,7 +207,7 @@ void bs_ingest_give_up_gap(struct ingest *in, struct bs_ingest_scan *scan, uint6
 void bs_ingest_abort(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_fail *why,
 		     enum bs_happening on)
 {
-	scan->fault = *why; /* the outcome tells why the scan ended, not an earlier fault */
+	scan->so_far.fault = *why; /* the outcome tells why the scan ended, not an earlier fault */
 	/* held messages are good, and the close may be among them; while recon is fed from the log
 	 * they are not used, since they would come before readouts that recon gets again */
 	while (in->feed == NULL && scan->state == BS_STATE_SCANNING && scan->order.held_count > 0)

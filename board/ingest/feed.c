@@ -47,7 +47,7 @@ static void give_up(struct ingest *in, struct bs_ingest_scan *scan, const char *
 		      "the reconstruction process ended (%s) and was replaced; what it held of the "
 		      "scan is lost: %s",
 		      recon->last_end, reason);
-	scan->fault = why; /* the outcome tells this, not an earlier fault */
+	scan->so_far.fault = why; /* the outcome tells this, not an earlier fault */
 	/* the step ends the scan's log: a successor process takes no more messages from it */
 	if (scan->state == BS_STATE_SCANNING)
 		bs_ingest_step(in, scan, BS_ON_FAULT, 0);
@@ -61,11 +61,12 @@ static bool hopeless(struct ingest *in, struct bs_ingest_scan *scan)
 {
 	const uint64_t at = atomic_load(&scan->record->recon_at);
 
-	scan->recon_deaths =
-		scan->recon_died_at == at && (at & 1) != 0 ? scan->recon_deaths + 1 : 1;
-	scan->recon_died_at = at;
+	scan->so_far.recon_deaths = scan->so_far.recon_died_at == at && (at & 1) != 0
+					    ? scan->so_far.recon_deaths + 1
+					    : 1;
+	scan->so_far.recon_died_at = at;
 	bs_ingest_commit(in, scan, 0);
-	return (at & 1) != 0 && scan->recon_deaths >= BS_DEATHS_MAX;
+	return (at & 1) != 0 && scan->so_far.recon_deaths >= BS_DEATHS_MAX;
 }
 
 /* Begins to feed recon from the scan's log. reason: why that is impossible;

@@ -253,15 +253,16 @@ static void suspect(struct ingest *in)
 
 	if (atomic_exchange(&in->now.record->in_hand, 0) == 0)
 		return;
-	in->now.deaths = in->now.died_at == in->now.order.next ? in->now.deaths + 1 : 1;
-	in->now.died_at = in->now.order.next;
+	in->now.so_far.deaths =
+		in->now.so_far.died_at == in->now.order.next ? in->now.so_far.deaths + 1 : 1;
+	in->now.so_far.died_at = in->now.order.next;
 	bs_ingest_commit(in, &in->now, 0);
-	if (in->now.deaths < BS_DEATHS_MAX || in->now.state != BS_STATE_SCANNING)
+	if (in->now.so_far.deaths < BS_DEATHS_MAX || in->now.state != BS_STATE_SCANNING)
 		return;
 	(void)bs_fail(&why, BS_ERR_ABORTED,
 		      "the receiving process ended %u times (%s) with a message in hand, number "
 		      "%llu or one beyond",
-		      in->now.deaths, in->env->me->last_end,
+		      in->now.so_far.deaths, in->env->me->last_end,
 		      (unsigned long long)in->now.order.next);
 	bs_ingest_abort(in, &in->now, &why, BS_ON_FAULT);
 }

@@ -63,14 +63,8 @@ struct bs_ingest_scan {
 	struct bs_order order;
 	/* least number that the sender has sent since the service's new start; 0: no new start */
 	uint64_t heard_from;
-	uint64_t acqs;        /* ACQ messages that came, used or not */
-	struct bs_fail fault; /* first fault of the scan; code 0: none */
-	struct bs_scan_counts count;
+	struct bs_scan_so_far so_far;
 	uint64_t resumed_at; /* numbers below this are resent after a restart: no duplicates */
-	uint32_t deaths; /* the members from this one to died_at are as in struct bs_scan_step */
-	uint64_t died_at;
-	uint32_t recon_deaths;
-	uint64_t recon_died_at;
 	int64_t heard_ns;
 	int64_t apart_ns;       /* least time from a message's time_ns to its receipt */
 	enum bs_clock clock;    /* the clock that the sender stamps its messages with */
@@ -78,7 +72,6 @@ struct bs_ingest_scan {
 	int64_t said_ns;        /* time of the last message to the sender */
 	bool accept_due, ack_due;
 	uint32_t unacked;
-	int64_t ack_time_ns;
 	uint64_t durable_said, unprotected_said; /* numbers that the last ACK said */
 };
 
@@ -175,7 +168,7 @@ static inline bool bs_ingest_in_scan(const struct bs_ingest_scan *scan)
 /* True if a message before number seq never came or was refused. */
 static inline bool bs_ingest_lost(const struct bs_ingest_scan *scan, uint64_t seq)
 {
-	return scan->count.lost != 0 && scan->count.lost < seq;
+	return scan->so_far.count.lost != 0 && scan->so_far.count.lost < seq;
 }
 
 static inline bool bs_ingest_is_closed(const struct bs_ingest_scan *scan)

@@ -116,14 +116,14 @@ static void count_duplicate(struct ingest *in, struct bs_ingest_scan *scan, uint
 {
 	if (seq < scan->resumed_at)
 		return;
-	scan->count.duplicates++;
+	scan->so_far.count.duplicates++;
 	bs_count(&in->totals->duplicates, 1);
 	bs_ingest_commit(in, scan, 0);
 }
 
 static void count_late(struct ingest *in, struct bs_ingest_scan *scan)
 {
-	scan->count.late++;
+	scan->so_far.count.late++;
 	bs_count(&in->totals->late, 1);
 	bs_ingest_commit(in, scan, 0);
 }
@@ -135,7 +135,7 @@ static void reject(struct ingest *in, struct bs_ingest_scan *scan, const struct 
 	bs_ingest_reject(in, scan, w, why);
 	if (scan->state != BS_STATE_SCANNING || in->from != scan->peer)
 		return;
-	scan->count.rejected++;
+	scan->so_far.count.rejected++;
 	bs_ingest_commit(in, scan, 0);
 }
 
@@ -152,13 +152,13 @@ static bool wanted(struct ingest *in, struct bs_ingest_scan *scan, uint64_t seq)
 	case BS_NUMBER_LATE:
 		scan->ack_due = true;
 		count_late(in, scan);
-		if (scan->count.late <= LATE_SAID)
+		if (scan->so_far.count.late <= LATE_SAID)
 			bs_worker_tell(
 				in->env, BS_EVENT_REJECTED, BS_ERR_SEQUENCE, scan->id,
 				"sequence number %llu came after it was given up as missing; it is "
 				"not used%s",
 				(unsigned long long)seq,
-				scan->count.late == LATE_SAID ? "; others are counted" : "");
+				scan->so_far.count.late == LATE_SAID ? "; others are counted" : "");
 		return false;
 	case BS_NUMBER_ABSURD:
 		(void)bs_fail(&why, BS_ERR_SEQUENCE, "sequence number %llu is absurd: %llu is next",

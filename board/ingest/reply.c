@@ -253,7 +253,7 @@ static bool flush_ack(struct ingest *in, struct bs_ingest_scan *scan)
 	rc = say(in, scan, scan->peer,
 		 (struct bs_wire){ .kind = BS_WIRE_ACK,
 				   .session = scan->session,
-				   .time_ns = scan->ack_time_ns },
+				   .time_ns = scan->so_far.ack_time_ns },
 		 payload, sizeof(payload));
 	if (rc != 0)
 		return rc != BS_ENDPOINT_TIMEOUT;

@@ -147,7 +147,7 @@ static void start_scan(struct ingest *in, const struct bs_wire *w, const struct 
 		.heard_ns = bs_now_ns(),
 		.said_ns = scan->said_ns,
 		.accept_due = true,
-		.ack_time_ns = w->time_ns
+		.so_far.ack_time_ns = w->time_ns
 	}; /* ack_time_ns: of the header, which is number 0 */
 	bs_ingest_log_open(in, payload - BS_WIRE_BYTES, BS_WIRE_BYTES + (size_t)w->payload_len);
 	bs_ingest_follow(in, in->from);
@@ -211,8 +211,8 @@ int bs_ingest_open(struct ingest *in, const struct bs_wire *w, const unsigned ch
 
 void bs_ingest_fault(struct bs_ingest_scan *scan, const struct bs_fail *why)
 {
-	if (scan->fault.code == 0)
-		scan->fault = *why;
+	if (scan->so_far.fault.code == 0)
+		scan->so_far.fault = *why;
 }
 
 static void drop_held(struct ingest *in, struct bs_ingest_scan *scan)
@@ -225,7 +225,7 @@ static void drop_held(struct ingest *in, struct bs_ingest_scan *scan)
 	while (bs_order_drop(&scan->order, &item))
 		if (item.kind == BS_WIRE_ACQ && item.used)
 			bs_pool_give(in->env->shm.acq_pool, item.slot);
-	scan->count.late += n;
+	scan->so_far.count.late += n;
 	bs_count(&in->totals->late, n);
 	bs_worker_tell(in->env, BS_EVENT_REJECTED, BS_ERR_SEQUENCE, scan->id,
 		       "%u messages that were held, their numbers beyond %llu, are dropped: the "
@@ -245,7 +245,7 @@ void bs_ingest_close(struct ingest *in, struct bs_ingest_scan *scan, const struc
 {
 	struct bs_fail why;
 
-	if (bs_item_closes(close, scan->acqs, scan->count.gaps, &why) != 0)
+	if (bs_item_closes(close, scan->so_far.acqs, scan->so_far.count.gaps, &why) != 0)
 		bs_ingest_fault(scan, &why);
 	scan->ack_due = true;
 	bs_ingest_drain(in, scan, BS_ON_CLOSE);
@@ -285,7 +285,7 @@ static void judge(struct bs_ingest_scan *scan, struct bs_wire_outcome *o)
 	const struct {
 		int code;
 		const char *text;
-	} said[] = { { scan->fault.code, scan->fault.text },
+	} said[] = { { scan->so_far.fault.code, scan->so_far.fault.text },
 		     { s->recon_code, s->recon_text },
 		     { s->emit_code, s->emit_text } };
 
@@ -304,7 +304,7 @@ static void judge(struct bs_ingest_scan *scan, struct bs_wire_outcome *o)
 			       (unsigned long long)atomic_load(&s->readouts_missing), partial,
 			       (int)sizeof(s->lacks), s->lacks);
 	}
-	if (o->code == 0 && scan->acqs == 0) {
+	if (o->code == 0 && scan->so_far.acqs == 0) {
 		o->code = BS_ERR_LENGTH;
 		(void)snprintf(o->text, sizeof(o->text), "the scan has a header and no readout");
 	}
@@ -373,16 +373,17 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	bs_ingest_tell_end(in, scan);
 	if (s->noise.own)
 		bs_noise_keep(&in->env->shm.s->noise, &s->noise.noise);
-	struct bs_wire_outcome o = {
-		.acquisitions = scan->count.acquisitions,
-		.undelivered = undelivered > UINT32_MAX ? UINT32_MAX : (uint32_t)undelivered,
-		.images = atomic_load(&s->images_left),
-		.gaps = scan->count.gaps,
-		.duplicates = scan->count.duplicates,
-		.rejected = scan->count.rejected + atomic_load(&s->unused) + scan->count.late,
-		.late = atomic_load(&s->images_late),
-		.kinds = bs_scan_kinds(s)
-	};
+	struct bs_wire_outcome o = { .acquisitions = scan->so_far.count.acquisitions,
+				     .undelivered = undelivered > UINT32_MAX
+							    ? UINT32_MAX
+							    : (uint32_t)undelivered,
+				     .images = atomic_load(&s->images_left),
+				     .gaps = scan->so_far.count.gaps,
+				     .duplicates = scan->so_far.count.duplicates,
+				     .rejected = scan->so_far.count.rejected +
+						 atomic_load(&s->unused) + scan->so_far.count.late,
+				     .late = atomic_load(&s->images_late),
+				     .kinds = bs_scan_kinds(s) };
 
 	judge(scan, &o);
 	lacks = in->env->record_bytes != 0 ? bs_ingest_log_lacks(in, scan) : NULL;

@@ -80,12 +80,11 @@ static void arm(struct recon_worker *w)
 /* Gives up what the changed site no longer has; the rest takes its place. */
 static void take_over(struct recon_worker *w)
 {
-	const uint32_t *from = w->env->shm.s->reload.from;
 	struct bs_armed *armed[BS_PROTOCOLS_MAX] = { NULL };
 	static struct bs_budget budget[BS_PROTOCOLS_MAX];
 
 	for (uint32_t i = 0; i < BS_PROTOCOLS_MAX; i++) {
-		const uint32_t old = from[i];
+		const uint32_t old = w->env->shm.s->reload.from[i];
 
 		if (w->next[i] != NULL) {
 			armed[i] = w->next[i];

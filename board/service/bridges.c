@@ -16,25 +16,15 @@
 #define LAST_NS INT64_C(5000000000)  /* time for a bridge's last words; WatchdogSec is longer */
 #define LONG_NS INT64_C(10000000000) /* a bridge that ran this long had started well */
 
-static bool wants_mrd(const struct bs_site *site)
-{
-	return site->mrd.listen[0] != '\0';
-}
-
-static bool wants_web(const struct bs_site *site)
-{
-	return site->web.listen[0] != '\0';
-}
-
 /* The bridges' commands: `boreside COMMAND -c FILE --parent PID [NAME --report 3]`. One with
  * protocols begins once the service is ready, and anew at a reload. */
 static const struct {
 	const char *command, *name;
-	bool (*wanted)(const struct bs_site *site);
+	size_t listen; /* offset of the address in struct bs_site; "" there: it is not wanted */
 	bool protocols;
 } bridges[BS_BRIDGES] = {
-	[BS_BRIDGE_MRD] = { "bridge", "mrd", wants_mrd, true },
-	[BS_BRIDGE_WEB] = { "web", NULL, wants_web, false },
+	[BS_BRIDGE_MRD] = { "bridge", "mrd", offsetof(struct bs_site, mrd.listen), true },
+	[BS_BRIDGE_WEB] = { "web", NULL, offsetof(struct bs_site, web.listen), false },
 };
 
 /* Starts a bridge with ordinary scheduling and no descriptors but the standard ones. */
@@ -140,7 +130,7 @@ void bs_bridges_advance(struct supervisor *v, int64_t now)
 			continue;
 		}
 		if (v->ending || (bridges[i].protocols && !v->ready) || now < b->start_at_ns ||
-		    !bridges[i].wanted(&v->shm.s->site))
+		    ((const char *)&v->shm.s->site)[bridges[i].listen] == '\0')
 			continue;
 		b->start_ns = now;
 		b->generation = generation;

@@ -1,5 +1,4 @@
 /* board/service/herald.c - see herald.h */
-#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include "board/service/herald.h"
 
 #include <stdarg.h>
@@ -10,6 +9,7 @@
 #include <systemd/sd-daemon.h>
 #endif
 
+#include "core/date.h"
 #include "core/text.h"
 #include "core/thread/clock.h"
 #include "core/frame/state.h"
@@ -20,24 +20,13 @@
 #define LINES_AT_ONCE 2000.0
 #define LINES_PER_S   50.0
 
-/* Writes a time in UTC as ISO 8601. Returns out. */
-static const char *write_time(char out[32], time_t s)
-{
-	struct tm utc;
-
-	out[0] = '\0';
-	if (gmtime_r(&s, &utc) != NULL)
-		(void)strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
-	return out;
-}
-
 static void keep_error(struct bs_shared *s, const char *line)
 {
 	uint64_t n = atomic_load(&s->errors);
-	char at[32];
+	char at[BS_UTC_BYTES];
 
 	(void)snprintf(s->error[n % BS_LAST_ERRORS], sizeof(s->error[0]), "%s %s",
-		       write_time(at, time(NULL)), line);
+		       bs_utc_text(at, BS_UTC_ISO, time(NULL)), line);
 	atomic_store(&s->errors, n + 1);
 }
 
@@ -122,11 +111,11 @@ static void audit(const struct bs_scan_past *p)
 {
 	char members[4096];
 	char words[900 + 128]; /* with a signature */
-	char when[32];
+	char when[BS_UTC_BYTES];
 	struct bs_text t = { members, sizeof(members), 0, false };
 	struct bs_text line = { words, sizeof(words), 0, false };
 
-	(void)write_time(when, (time_t)(p->ended_ns / 1000000000));
+	(void)bs_utc_text(when, BS_UTC_ISO, p->ended_ns / 1000000000);
 	(void)snprintf(
 		words, 900,
 		"audit: scan %llu, session %016llx, protocol '%.63s', ended %s after %.3f "
@@ -201,17 +190,12 @@ void bs_herald_drain(struct bs_shm *shm)
 	audit_all(shm->s);
 }
 
-void bs_herald_ready(void)
+void bs_herald_notify(const char *state)
 {
 #ifdef BS_SYSTEMD
-	(void)sd_notify(0, "READY=1");
-#endif
-}
-
-void bs_herald_stopping(void)
-{
-#ifdef BS_SYSTEMD
-	(void)sd_notify(0, "STOPPING=1");
+	(void)sd_notify(0, state);
+#else
+	(void)state;
 #endif
 }
 

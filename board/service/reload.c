@@ -188,15 +188,9 @@ static void finish_reload(struct supervisor *v)
 	end(v, &done);
 }
 
-void bs_reload_told(struct supervisor *v)
-{
-	v->reload_asked = true;
-}
-
 void bs_reload_lost(struct supervisor *v, int who)
 {
-	struct bs_reload *r = &v->shm.s->reload;
-	const uint32_t step = atomic_load(&r->step);
+	const uint32_t step = atomic_load(&v->shm.s->reload.step);
 	struct bs_fail why;
 
 	if (who != BS_WORKER_RECON || step < BS_RELOAD_ARM || step > BS_RELOAD_ARMED)

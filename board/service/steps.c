@@ -1,7 +1,6 @@
 /* board/service/steps.c - the site's own steps that the service starts; see supervising.h */
 #define _GNU_SOURCE
 #include <signal.h>
-#include <stdio.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -76,7 +75,6 @@ static void watch_ready(struct supervisor *v, uint32_t i, int64_t now)
 void bs_steps_advance(struct supervisor *v, int64_t now)
 {
 	for (uint32_t i = 0; i < v->shm.s->site.steps; i++) {
-		const struct bs_step_record *r = &v->shm.s->step[i];
 		struct bridge *b = &v->step[i];
 
 		if (spec(v, i)->command[0] == '\0' || b->pid != 0)
@@ -84,7 +82,7 @@ void bs_steps_advance(struct supervisor *v, int64_t now)
 		if (spec(v, i)->command[0] == '\0')
 			continue;
 		if (!reap(v, i, now)) {
-			if (b->generation != atomic_load(&r->cut))
+			if (b->generation != atomic_load(&v->shm.s->step[i].cut))
 				(void)kill(b->pid, SIGKILL); /* it hangs, or answers at random */
 			continue;
 		}

@@ -23,7 +23,7 @@ void bs_stop_begin(struct supervisor *v, int status, int64_t each_ns)
 	if (!v->ending) {
 		v->ending = true;
 		v->status = status;
-		bs_herald_stopping();
+		bs_herald_notify("STOPPING=1");
 		atomic_store(&s->stop, 1);
 	}
 	bs_shm_ring_bell(&v->shm, BS_WORKER_INGEST);

@@ -69,8 +69,6 @@ int bs_spawn(struct supervisor *v, const char *name, pid_t *pid);
 void bs_end_words(char words[96], int status);
 
 /* The next functions are in reload.c. */
-/* SIGHUP: reloads the site once the service is ready and a reload under way has ended. */
-void bs_reload_told(struct supervisor *v);
 /* Tells the reload that a worker has ended. */
 void bs_reload_lost(struct supervisor *v, int who);
 /* Does the next step of a reload. Call in each loop iteration. */

@@ -228,7 +228,7 @@ static void watch_all(struct supervisor *v, int64_t now)
 		v->ready = true;
 		bs_herald_say(&v->shm, BS_LOG_INFO, "ready %.0f ms after the start",
 			      (double)(now - v->shm.s->started_ns) / (double)MS);
-		bs_herald_ready();
+		bs_herald_notify("READY=1");
 	}
 	if (!stalled)
 		bs_herald_alive(&v->shm, now);
@@ -244,7 +244,7 @@ static void take_signals(struct supervisor *v)
 		else if (si.ssi_signo == SIGUSR1)
 			bs_stop_drain(v);
 		else if (si.ssi_signo == SIGHUP)
-			bs_reload_told(v);
+			v->reload_asked = true;
 		/* after SIGCHLD, reap asks every child */
 	}
 }

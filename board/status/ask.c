@@ -6,12 +6,6 @@
 #include "ipc/endpoint.h"
 #include "ipc/seal/keys.h"
 
-int bs_status_ask(const char *url, const char *request, char *reply, size_t cap, int wait_ms,
-		  struct bs_fail *why)
-{
-	return bs_status_ask_sealed(url, NULL, request, reply, cap, wait_ms, why);
-}
-
 int bs_status_ask_own(const struct bs_site *site, const struct bs_keyed *who, const char *request,
 		      char *reply, size_t cap, int wait_ms, struct bs_fail *why)
 {
@@ -19,7 +13,8 @@ int bs_status_ask_own(const struct bs_site *site, const struct bs_keyed *who, co
 	int rc;
 
 	if (!bs_site_seals(site, site->status_url))
-		return bs_status_ask(site->status_url, request, reply, cap, wait_ms, why);
+		return bs_status_ask_sealed(site->status_url, NULL, request, reply, cap, wait_ms,
+					    why);
 	reply[0] = '\0';
 	rc = bs_seal_keys_node(&keys, &site->keys, who, why);
 	if (rc == 0)

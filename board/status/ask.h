@@ -19,7 +19,5 @@ struct bs_site;
 struct bs_keyed;
 int bs_status_ask_own(const struct bs_site *site, const struct bs_keyed *who, const char *request,
 		      char *reply, size_t cap, int wait_ms, struct bs_fail *why);
-int bs_status_ask(const char *url, const char *request, char *reply, size_t cap, int wait_ms,
-		  struct bs_fail *why);
 
 #endif

@@ -13,19 +13,13 @@ static int64_t since_ns(int64_t then_ns)
 	return then_ns != 0 && ns > 0 ? ns : 0;
 }
 
-/* Returns the clock's name; "": no scan is open, or its first readout has not come. */
-static const char *clock_name(uint32_t clock)
-{
-	static const char *const names[] = { "", "monotonic", "realtime", "other" };
-
-	return clock < 4 ? names[clock] : "?";
-}
+/* "": no scan is open, or its first readout has not come */
+static const char *const clocks[] = { "", "monotonic", "realtime", "other", NULL };
 
 struct kspace {
 	char holder[17], solved[17], sender[64], solved_sender[64];
-	const char *clock;
 	int64_t held_ns, silent_ns, solved_ns, waiting_ns;
-	uint32_t idle;
+	uint32_t clock, idle;
 };
 
 /* Counts connections that have neither a scan nor a header that waits for one. */
@@ -49,8 +43,7 @@ static bool open_kspace(struct bs_item *x)
 	const struct bs_scan_record *before = bs_scan_before(s->scan);
 	struct kspace *v = FILL(kspace, x);
 
-	*v = (struct kspace){ .clock = "",
-			      .idle = count_idle(s),
+	*v = (struct kspace){ .idle = count_idle(s),
 			      .waiting_ns = since_ns(atomic_load(&k->line_ns)) };
 	if (atomic_load(&scan->open) != 0) {
 		(void)snprintf(v->holder, sizeof(v->holder), "%016" PRIx64, scan->session);
@@ -58,7 +51,7 @@ static bool open_kspace(struct bs_item *x)
 			memcpy(v->sender, k->sender, sizeof(v->sender));
 		v->held_ns = since_ns(atomic_load(&k->since_ns));
 		v->silent_ns = since_ns(atomic_load(&k->heard_ns));
-		v->clock = clock_name(atomic_load(&k->clock));
+		v->clock = atomic_load(&k->clock);
 	}
 	if (before != NULL) {
 		(void)snprintf(v->solved, sizeof(v->solved), "%016" PRIx64, before->session);
@@ -76,7 +69,7 @@ static const struct bs_row kspace_rows[] = {
 	{ "held_ms", "Since its OPEN.", VIEW(kspace, held_ns), .unit = BS_MS },
 	{ "silent_ms", "Since its last message.", VIEW(kspace, silent_ns), .unit = BS_MS },
 	{ "clock", "That stamps them: `monotonic`, `realtime` (this host's), `other`.",
-	  VIEW(kspace, clock) },
+	  VIEW(kspace, clock), .words = clocks },
 	{ "solved", "Session of the scan before, while its last images are made; else empty.",
 	  VIEW(kspace, solved) },
 	{ "solved_sender", "Who sent that one; empty: it is away.", VIEW(kspace, solved_sender) },

@@ -1,11 +1,9 @@
 /* board/status/table.c - see table.h */
-#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include "board/status/table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static const struct {
 	const char *name;
@@ -84,8 +82,6 @@ static const char *word_of(const struct bs_row *r, uint64_t n)
 static void show(struct bs_value *v, const struct bs_row *r)
 {
 	const double n = v->is == BS_IS_SIGNED ? (double)(int64_t)v->n : (double)v->n;
-	const time_t when = (time_t)(r->unit == BS_UTC_NS ? v->n / 1000000000 : v->n);
-	struct tm utc;
 
 	if (r->less_one && v->n > 0)
 		v->n--;
@@ -101,8 +97,8 @@ static void show(struct bs_value *v, const struct bs_row *r)
 		(void)snprintf(v->room, sizeof(v->room), "%016" PRIx64, v->n);
 	} else if (r->unit == BS_UTC || r->unit == BS_UTC_NS) {
 		set_text(v, v->room, sizeof(v->room));
-		if (gmtime_r(&when, &utc) != NULL)
-			(void)strftime(v->room, sizeof(v->room), "%Y-%m-%dT%H:%M:%SZ", &utc);
+		(void)bs_utc_text(v->room, BS_UTC_ISO,
+				  (int64_t)(r->unit == BS_UTC_NS ? v->n / 1000000000 : v->n));
 	}
 }
 

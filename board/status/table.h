@@ -12,6 +12,7 @@
 #ifndef BS_BOARD_STATUS_TABLE_H
 #define BS_BOARD_STATUS_TABLE_H
 
+#include "core/date.h"
 #include "ipc/shm/shm.h"
 
 enum bs_type {
@@ -111,7 +112,7 @@ struct bs_value {
 	double real, seconds; /* real number in its row's unit, and in seconds */
 	const char *text;     /* text, and its most bytes */
 	size_t max;
-	char room[32];
+	char room[BS_UTC_BYTES];
 };
 
 static inline bool bs_row_ends(const struct bs_row *r)

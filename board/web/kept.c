@@ -28,6 +28,7 @@ static const char *protocol_of(const struct bs_site *site, const char *name)
 {
 	char path[BS_PATH_MAX_ + BS_LOG_NAME + 1];
 	char protocol[BS_WIRE_OPEN_NAME + 1] = "";
+	const struct bs_protocol *known;
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", site->log.dir, name);
@@ -37,10 +38,8 @@ static const char *protocol_of(const struct bs_site *site, const char *name)
 	if (pread(fd, protocol, BS_WIRE_OPEN_NAME, OPEN_AT) != (ssize_t)BS_WIRE_OPEN_NAME)
 		protocol[0] = '\0';
 	(void)close(fd);
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (strcmp(site->protocol[i].name, protocol) == 0)
-			return site->protocol[i].name;
-	return "";
+	known = bs_site_protocol(site, protocol);
+	return known != NULL ? known->name : "";
 }
 
 /* made: the scan's images were made after the log was sealed early. */

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "core/thread/clock.h"
 
 void bs_shelf_open(struct bs_shelf *s, uint32_t most, size_t most_bytes)
 {
@@ -29,22 +30,17 @@ void bs_shelf_close(struct bs_shelf *s)
 
 int bs_shelf_put(struct bs_shelf *s, unsigned char *data, size_t len)
 {
-	struct timespec now;
-
 	if (len > s->most_bytes) {
 		free(data);
 		return BS_ERR_SIZE;
 	}
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	(void)pthread_mutex_lock(&s->lock);
 	const uint64_t number = s->last + 1;
 
 	drop(s, &s->item[number % s->most]);
 	for (uint64_t old = number; s->bytes + len > s->most_bytes; old++)
 		drop(s, &s->item[old % s->most]); /* the oldest item goes first */
-	s->item[number % s->most] =
-		(struct bs_shelf_item){ number, data, len,
-					(int64_t)now.tv_sec * 1000000000 + now.tv_nsec };
+	s->item[number % s->most] = (struct bs_shelf_item){ number, data, len, bs_now_ns() };
 	s->bytes += len;
 	s->last = number;
 	(void)pthread_mutex_unlock(&s->lock);

@@ -24,26 +24,26 @@ void bs_rules_share_answers(const struct bs_site *site, struct bs_protocol *p)
 }
 
 /* The rules between an answer and its protocol. */
-static void rule_protocol(const struct bs_reading *r, const struct bs_scope *s,
-			  const struct bs_answer_spec *a, const struct bs_protocol *p)
+static void rule_protocol(const struct bs_scope *s, const struct bs_answer_spec *a,
+			  const struct bs_protocol *p)
 {
 	const bool image = a->of == BS_ANSWER_OF_IMAGE;
 
 	if (image != (a->what >= BS_ANSWER_MOTION))
-		fault_near(r, s, "of", "what",
+		fault_near(s, "of", "what",
 			   image ? "a step's numbers are motion, gate or step"
 				 : "motion, gate and step are of images");
 	else if (image && p->step.at == 0)
-		fault(r, s, "of", "protocol '%s' has no step that gives numbers", p->name);
+		fault(s, "of", "protocol '%s' has no step that gives numbers", p->name);
 	if (p->plan.passes)
-		fault(r, s, "on", "protocol '%s' passes readouts on as they came", p->name);
+		fault(s, "on", "protocol '%s' passes readouts on as they came", p->name);
 	if (!image && (uint64_t)p->samples + p->discard > BS_ANSWER_SAMPLES)
-		fault(r, s, "on", "readouts of protocol '%s' have up to %llu samples; at most %u",
+		fault(s, "on", "readouts of protocol '%s' have up to %llu samples; at most %u",
 		      p->name, (unsigned long long)p->samples + p->discard, BS_ANSWER_SAMPLES);
 }
 
-void bs_rules_answers(const struct bs_reading *r, const struct bs_site *site,
-		      const struct bs_scope *answers, const struct bs_scope *protocols)
+void bs_rules_answers(const struct bs_site *site, const struct bs_scope *answers,
+		      const struct bs_scope *protocols)
 {
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (!sound(&protocols[i], "name", "method", "samples", "discard", NULL))
@@ -61,11 +61,11 @@ void bs_rules_answers(const struct bs_reading *r, const struct bs_site *site,
 		for (uint32_t j = 0; j < i; j++)
 			before += strcmp(site->answer[j].on, a->on) == 0;
 		if (p == NULL)
-			fault(r, &answers[i], "on", "the site has no protocol '%s'", a->on);
+			fault(&answers[i], "on", "the site has no protocol '%s'", a->on);
 		else
-			rule_protocol(r, &answers[i], a, p);
+			rule_protocol(&answers[i], a, p);
 		if (before == BS_ANSWERS_MAX)
-			fault(r, &answers[i], "on", "a protocol has at most %u answers",
+			fault(&answers[i], "on", "a protocol has at most %u answers",
 			      BS_ANSWERS_MAX);
 	}
 }

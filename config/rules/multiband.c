@@ -5,8 +5,7 @@
 #include "core/protocol.h"
 
 /* Keys that are given for nothing: those of slice-GRAPPA, or all of them. */
-static void without(const struct bs_reading *r, const struct bs_scope *s,
-		    const struct bs_multiband *m, bool apart)
+static void without(const struct bs_scope *s, const struct bs_multiband *m, bool apart)
 {
 	/* these are the defaults that config/keys.c has */
 	const bool usual = m->kernel[0] == 5 && m->kernel[1] == 5 && m->kernel[2] <= 1;
@@ -22,30 +21,28 @@ static void without(const struct bs_reading *r, const struct bs_scope *s,
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (keys[i].set)
-			fault(r, s, keys[i].key, "has no effect without parallel slice_grappa");
+			fault(s, keys[i].key, "has no effect without parallel slice_grappa");
 }
 
-static void rule_kernel(const struct bs_reading *r, const struct bs_scope *s,
-			const struct bs_protocol *p)
+static void rule_kernel(const struct bs_scope *s, const struct bs_protocol *p)
 {
 	const uint32_t *kernel = p->multiband.kernel;
 
 	if (!sound(s, "multiband.kernel", "encoded", NULL))
 		return;
 	if (kernel[0] % 2 != 1 || kernel[1] % 2 != 1 || kernel[2] > 1)
-		fault(r, s, "multiband.kernel", "%u x %u: two odd numbers are wanted", kernel[0],
+		fault(s, "multiband.kernel", "%u x %u: two odd numbers are wanted", kernel[0],
 		      kernel[1]);
 	else if (kernel[0] > 7)
-		fault(r, s, "multiband.kernel", "%u x %u: at most 7 samples along x", kernel[0],
+		fault(s, "multiband.kernel", "%u x %u: at most 7 samples along x", kernel[0],
 		      kernel[1]);
 	else if (kernel[1] > p->encoded[1])
-		fault(r, s, "multiband.kernel", "y is %u: there are %u lines", kernel[1],
+		fault(s, "multiband.kernel", "y is %u: there are %u lines", kernel[1],
 		      p->encoded[1]);
 }
 
 /* Rules of slices at once along a trajectory, which are solved for as a volume. */
-static void rule_path(const struct bs_reading *r, const struct bs_scope *s,
-		      const struct bs_protocol *p)
+static void rule_path(const struct bs_scope *s, const struct bs_protocol *p)
 {
 	const struct {
 		const char *key, *why;
@@ -61,24 +58,22 @@ static void rule_path(const struct bs_reading *r, const struct bs_scope *s,
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (keys[i].set && sound(s, keys[i].key, NULL))
-			fault(r, s, keys[i].key, "%s: not with parallel sense_sms and method sense",
+			fault(s, keys[i].key, "%s: not with parallel sense_sms and method sense",
 			      keys[i].why);
 }
 
 /* Rules of slices at once that are solved for together. */
-static void rule_joint(const struct bs_reading *r, const struct bs_scope *s,
-		       const struct bs_protocol *p)
+static void rule_joint(const struct bs_scope *s, const struct bs_protocol *p)
 {
 	if (sound(s, "image.map_sets", NULL) && bs_protocol_map_images(p) > 1)
-		fault(r, s, "image.map_sets", "one set: not with parallel sense_sms");
+		fault(s, "image.map_sets", "one set: not with parallel sense_sms");
 	if (sound(s, "ls.w_file", NULL) && p->w_file[0] != '\0')
-		fault(r, s, "ls.w_file", "not with parallel sense_sms");
+		fault(s, "ls.w_file", "not with parallel sense_sms");
 	if (!p->plan.on_grid)
-		rule_path(r, s, p);
+		rule_path(s, p);
 }
 
-void bs_rules_multiband(const struct bs_reading *r, const struct bs_scope *s,
-			const struct bs_protocol *p)
+void bs_rules_multiband(const struct bs_scope *s, const struct bs_protocol *p)
 {
 	const uint32_t factor = p->multiband.factor;
 	const bool joint = bs_plan_groups(&p->plan);
@@ -87,27 +82,27 @@ void bs_rules_multiband(const struct bs_reading *r, const struct bs_scope *s,
 	if (!sound(s, "method", "parallel", NULL))
 		return;
 	if (joint || !bs_plan_has(&p->plan, BS_PLAN_APART))
-		without(r, s, &p->multiband, joint);
+		without(s, &p->multiband, joint);
 	if (!bs_plan_has(&p->plan, BS_PLAN_APART))
 		return;
 	if (!sound(s, "multiband.factor", "slices", "encoded", "image.output", NULL))
 		return;
 	if (factor < 2)
-		fault_near(r, s, "multiband.factor", "parallel",
-			   "%s is for 2 slices at once or more", word);
+		fault_near(s, "multiband.factor", "parallel", "%s is for 2 slices at once or more",
+			   word);
 	else if (p->slices % factor != 0)
-		fault_near(r, s, "multiband.factor", "parallel", "%u slices are no groups of %u",
+		fault_near(s, "multiband.factor", "parallel", "%u slices are no groups of %u",
 			   p->slices, factor);
 	if (p->encoded[2] > 1)
-		fault(r, s, "parallel", "%s is for slices: encoded z is %u", word, p->encoded[2]);
+		fault(s, "parallel", "%s is for slices: encoded z is %u", word, p->encoded[2]);
 	if (p->output == BS_OUTPUT_VELOCITY)
-		fault(r, s, "parallel", "%s: not with image.output velocity", word);
+		fault(s, "parallel", "%s: not with image.output velocity", word);
 	if (joint) {
-		rule_joint(r, s, p);
+		rule_joint(s, p);
 		return;
 	}
 	if (sound(s, "image.maps", NULL) && p->plan.maps == BS_PLAN_MAPS_SCAN)
-		fault(r, s, "image.maps",
+		fault(s, "image.maps",
 		      "of the scan: its references may be moved, not with parallel slice_grappa");
-	rule_kernel(r, s, p);
+	rule_kernel(s, p);
 }

@@ -35,8 +35,8 @@ bool bs_rule_sound(const struct bs_scope *s, ...)
 	return yes;
 }
 
-void bs_rule_fault(const struct bs_reading *r, const struct bs_scope *s, const char *path,
-		   const char *near, const char *fmt, ...)
+void bs_rule_fault(const struct bs_scope *s, const char *path, const char *near, const char *fmt,
+		   ...)
 {
 	unsigned line = s->at[row_of(s, path)];
 	char name[160];
@@ -48,13 +48,13 @@ void bs_rule_fault(const struct bs_reading *r, const struct bs_scope *s, const c
 	va_end(ap);
 	line = line != 0 ? line : s->at[row_of(s, near)];
 	bs_scope_name(name, s, path);
-	bs_fault(r->faults, line != 0 ? line : s->line, name, "%s", why);
+	bs_fault(s->reading->faults, line != 0 ? line : s->line, name, "%s", why);
 }
 
-void bs_rule_fault_solves(const struct bs_reading *r, const struct bs_scope *s, const char *path)
+void bs_rule_fault_solves(const struct bs_scope *s, const char *path)
 {
 	char solvers[64];
 
-	fault(r, s, path, "has no effect without method %s",
+	fault(s, path, "has no effect without method %s",
 	      bs_method_solvers(solvers, sizeof(solvers)));
 }

@@ -39,8 +39,7 @@ static enum reach reach_of(const char *at)
  * Rules of a tcp URL. roles: those of peers that may speak there once it is sealed; 0: it cannot be
  * sealed.
  */
-static void rule_tcp(const struct bs_reading *r, const struct bs_scope *s, const char *key,
-		     const char *url, uint32_t roles)
+static void rule_tcp(const struct bs_scope *s, const char *key, const char *url, uint32_t roles)
 {
 	const struct bs_site *site = s->base;
 	const enum reach reach = reach_of(url + 6);
@@ -49,19 +48,19 @@ static void rule_tcp(const struct bs_reading *r, const struct bs_scope *s, const
 	for (uint32_t i = 0; i < site->keys.peers; i++)
 		any = any || (site->keys.peer[i].roles & roles) != 0;
 	if (reach == BEYOND && roles == 0)
-		fault(r, s, key,
+		fault(s, key,
 		      "%s: tcp is open to loopback only here, for it cannot be sealed: takers of "
 		      "other hosts ask at endpoints.images",
 		      url);
 	else if (reach == NOWHERE || (reach == BEYOND && site->keys.own[0] == '\0'))
-		fault(r, s, key, "%s: tcp is open to loopback only: tcp://127.0.0.1:PORT%s", url,
+		fault(s, key, "%s: tcp is open to loopback only: tcp://127.0.0.1:PORT%s", url,
 		      reach == BEYOND ? "; beyond it with keys.own and keys.peers" : "");
 	else if (bs_site_seals(site, url) && roles != 0 && !any)
-		fault(r, s, key, "%s: none of keys.peers has a role for it", url);
+		fault(s, key, "%s: none of keys.peers has a role for it", url);
 }
 
-static void rule_url(const struct bs_reading *r, const struct bs_scope *s, const char *key,
-		     const char *url, bool needed, uint32_t roles)
+static void rule_url(const struct bs_scope *s, const char *key, const char *url, bool needed,
+		     uint32_t roles)
 {
 	size_t path = strlen(url) - (strlen(url) < 6 ? strlen(url) : 6);
 
@@ -69,17 +68,17 @@ static void rule_url(const struct bs_reading *r, const struct bs_scope *s, const
 		return;
 	if (url[0] == '\0') {
 		if (needed)
-			fault(r, s, key, "must not be empty");
+			fault(s, key, "must not be empty");
 	} else if (strncmp(url, "tcp://", 6) == 0) {
-		rule_tcp(r, s, key, url, roles);
+		rule_tcp(s, key, url, roles);
 	} else if (strncmp(url, "ws://", 5) == 0) {
-		fault(r, s, key, "%s: ws is refused (crafted handshakes end the process)", url);
+		fault(s, key, "%s: ws is refused (crafted handshakes end the process)", url);
 	} else if (strncmp(url, "ipc://", 6) != 0) {
-		fault(r, s, key, "%s: neither ipc:// nor tcp://", url);
+		fault(s, key, "%s: neither ipc:// nor tcp://", url);
 	} else if (path == 0) {
-		fault(r, s, key, "a path must follow ipc://");
+		fault(s, key, "a path must follow ipc://");
 	} else if (path > BS_IPC_PATH_MAX) {
-		fault_near(r, s, key, "node.run_dir",
+		fault_near(s, key, "node.run_dir",
 			   "a socket's path of %zu characters is too long, at most %u", path,
 			   BS_IPC_PATH_MAX);
 	}
@@ -90,8 +89,7 @@ struct endpoint_role {
 	uint32_t roles; /* roles, one of which a peer there must have; 0: it is never sealed */
 };
 
-static void rule_endpoints(const struct bs_reading *r, const struct bs_scope *s,
-			   const struct bs_site *site)
+static void rule_endpoints(const struct bs_scope *s, const struct bs_site *site)
 {
 	const struct endpoint_role all[] = {
 		{ "endpoints.kspace", site->kspace_url, BS_ROLE_SCANNER },
@@ -102,15 +100,15 @@ static void rule_endpoints(const struct bs_reading *r, const struct bs_scope *s,
 	};
 
 	for (size_t i = 0; i < 5; i++) {
-		rule_url(r, s, all[i].key, all[i].url, i == 0 || i == 4, all[i].roles);
+		rule_url(s, all[i].key, all[i].url, i == 0 || i == 4, all[i].roles);
 		for (size_t j = 0; j < i; j++)
 			if (all[i].url[0] != '\0' && strcmp(all[i].url, all[j].url) == 0)
-				fault(r, s, all[i].key, "the same as %s", all[j].key);
+				fault(s, all[i].key, "the same as %s", all[j].key);
 	}
 }
 
-static void rule_memory(const struct bs_reading *r, const struct bs_scope *s,
-			const struct bs_site *site, const struct bs_scope *protocols)
+static void rule_memory(const struct bs_scope *s, const struct bs_site *site,
+			const struct bs_scope *protocols)
 {
 	struct bs_pools pools;
 	struct bs_fail why;
@@ -123,9 +121,9 @@ static void rule_memory(const struct bs_reading *r, const struct bs_scope *s,
 	if (!sound(s, "node.acq_slots", "node.image_slots", "node.memory_mib", NULL))
 		return;
 	if (bs_pools_size(&pools, site, &why) != 0)
-		fault(r, s, "node.acq_slots", "%s", why.text);
+		fault(s, "node.acq_slots", "%s", why.text);
 	else if (pools.total_bytes > (uint64_t)site->memory_mib << 20)
-		fault(r, s, "node.memory_mib",
+		fault(s, "node.memory_mib",
 		      "%u MiB are too few: the shared pools need %llu x %llu + %llu x %llu bytes",
 		      site->memory_mib, (unsigned long long)pools.acq_slots,
 		      (unsigned long long)pools.acq_bytes, (unsigned long long)pools.image_slots,
@@ -143,8 +141,8 @@ static const struct bs_protocol *largest(const struct bs_site *site)
 	return most;
 }
 
-static void rule_spill(const struct bs_reading *r, const struct bs_scope *s,
-		       const struct bs_site *site, const struct bs_scope *protocols)
+static void rule_spill(const struct bs_scope *s, const struct bs_site *site,
+		       const struct bs_scope *protocols)
 {
 	struct bs_pools pools;
 	struct bs_fail why;
@@ -156,7 +154,7 @@ static void rule_spill(const struct bs_reading *r, const struct bs_scope *s,
 	if ((site->overload.archive == BS_POLICY_SPILL ||
 	     site->overload.sinks == BS_POLICY_SPILL) &&
 	    site->overload.spill_dir[0] == '\0')
-		fault_near(r, s, "overload.spill_dir",
+		fault_near(s, "overload.spill_dir",
 			   site->overload.sinks == BS_POLICY_SPILL ? "overload.sinks"
 								   : "overload.archive",
 			   "must be given: images are spilled to it");
@@ -169,15 +167,15 @@ static void rule_spill(const struct bs_reading *r, const struct bs_scope *s,
 	need = pools.image_bytes;
 	if (need > (uint64_t)site->overload.spill_mib << 20)
 		fault_near(
-			r, s, "overload.spill_mib", "overload.spill_dir",
+			s, "overload.spill_mib", "overload.spill_dir",
 			"%u MiB do not hold one image of protocol '%s': it takes %llu bytes, %llu "
 			"MiB",
 			site->overload.spill_mib, largest(site)->name, (unsigned long long)need,
 			(unsigned long long)((need + (1u << 20) - 1) >> 20));
 }
 
-static void rule_log(const struct bs_reading *r, const struct bs_scope *s,
-		     const struct bs_site *site, const struct bs_scope *protocols)
+static void rule_log(const struct bs_scope *s, const struct bs_site *site,
+		     const struct bs_scope *protocols)
 {
 	uint64_t most = 0;
 
@@ -190,68 +188,67 @@ static void rule_log(const struct bs_reading *r, const struct bs_scope *s,
 			most = bs_pools_acq_message(&site->protocol[i]);
 	}
 	if (bs_site_logs(site) && most > (uint64_t)site->log.buffer_mib << 18)
-		fault_near(r, s, "log.buffer_mib", "log.dir",
+		fault_near(s, "log.buffer_mib", "log.dir",
 			   "%u MiB do not hold four messages of %llu bytes", site->log.buffer_mib,
 			   (unsigned long long)most);
 }
 
-static void rule_sink(const struct bs_reading *r, const struct bs_scope *s,
-		      const struct bs_site *site, const struct bs_scope *sinks, uint32_t i)
+static void rule_sink(const struct bs_scope *s, const struct bs_site *site,
+		      const struct bs_scope *sinks, uint32_t i)
 {
 	const struct bs_sink_spec *k = &site->sink[i];
 
 	if (!sound(&sinks[i], "type", "dir", "store", NULL))
 		return;
 	if (k->dir[0] == '\0')
-		fault(r, &sinks[i], "dir", "must not be empty");
+		fault(&sinks[i], "dir", "must not be empty");
 	if (k->store[0] != '\0' && strcmp(k->type, "dicom") != 0)
-		fault(r, &sinks[i], "store", "files of type %s are stored nowhere: dicom alone is",
+		fault(&sinks[i], "store", "files of type %s are stored nowhere: dicom alone is",
 		      k->type);
 	else if (k->store[0] != '\0' && sound(s, "overload.sinks", NULL) &&
 		 site->overload.sinks != BS_POLICY_SPILL)
-		fault(r, &sinks[i], "store",
+		fault(&sinks[i], "store",
 		      "needs overload.sinks = \"spill\": what a PACS that is away lacks waits "
 		      "on the disk, and holds nothing up");
 	for (uint32_t j = 0; j < i; j++)
 		if (strcmp(site->sink[i].type, site->sink[j].type) == 0 &&
 		    strcmp(site->sink[i].dir, site->sink[j].dir) == 0)
-			fault(r, &sinks[i], "dir", "the same as %s (line %u)", sinks[j].label,
+			fault(&sinks[i], "dir", "the same as %s (line %u)", sinks[j].label,
 			      sinks[j].line);
 }
 
-void bs_rules_site(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
+void bs_rules_site(const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *sinks, const struct bs_scope *protocols)
 {
 	if (sound(s, "node.run_dir", NULL) && site->run_dir[0] == '\0')
-		fault(r, s, "node.run_dir", "must not be empty");
+		fault(s, "node.run_dir", "must not be empty");
 	if (sound(s, "node.heartbeat_ms", "node.stall_ms", NULL) &&
 	    site->stall_ms < 2.0 * site->heartbeat_ms)
-		fault(r, s, "node.stall_ms", "%g is less than twice heartbeat_ms, %g",
-		      site->stall_ms, site->heartbeat_ms);
-	rule_endpoints(r, s, site);
-	rule_spill(r, s, site, protocols);
-	rule_log(r, s, site, protocols);
+		fault(s, "node.stall_ms", "%g is less than twice heartbeat_ms, %g", site->stall_ms,
+		      site->heartbeat_ms);
+	rule_endpoints(s, site);
+	rule_spill(s, site, protocols);
+	rule_log(s, site, protocols);
 	for (uint32_t i = 0; i < site->sinks; i++)
-		rule_sink(r, s, site, sinks, i);
+		rule_sink(s, site, sinks, i);
 	for (uint32_t i = 0; i < site->protocols; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (sound(&protocols[i], "name", NULL) &&
 			    sound(&protocols[j], "name", NULL) &&
 			    strcmp(site->protocol[i].name, site->protocol[j].name) == 0)
-				fault(r, &protocols[i], "name",
+				fault(&protocols[i], "name",
 				      "\"%s\" is already the name of %s (line %u)",
 				      site->protocol[i].name, protocols[j].label,
 				      protocols[j].line);
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (sound(&protocols[i], "ls.w", "ls.w_protocol", NULL))
-			bs_rules_w_source(r, &protocols[i], site, &site->protocol[i]);
-	rule_memory(r, s, site, protocols);
+			bs_rules_w_source(&protocols[i], site, &site->protocol[i]);
+	rule_memory(s, site, protocols);
 }
 
 /* ---- the page ---- */
 
-static void rule_web(const struct bs_reading *r, const struct bs_scope *s,
-		     const struct bs_site *site)
+static void rule_web(const struct bs_scope *s, const struct bs_site *site)
 {
 	char url[sizeof(site->web.listen) + 8];
 	struct bs_fail why;
@@ -262,22 +259,21 @@ static void rule_web(const struct bs_reading *r, const struct bs_scope *s,
 		return;
 	(void)snprintf(url, sizeof(url), "tcp://%s", site->web.listen);
 	if (bs_peers_url(&address, &port, url, &why) != 0)
-		fault(r, s, "web.listen", "%s: not 127.0.0.1:PORT", site->web.listen);
+		fault(s, "web.listen", "%s: not 127.0.0.1:PORT", site->web.listen);
 	else if (address >> 24 != 127)
-		fault(r, s, "web.listen",
+		fault(s, "web.listen",
 		      "%s: the page is open to loopback only, 127.0.0.1:%u; elsewhere a proxy "
 		      "serves it (board/doc/WEB.md)",
 		      site->web.listen, port);
 	if (sound(s, "endpoints.viewers", "endpoints.images", NULL) &&
 	    site->viewers_url[0] == '\0' && site->images_url[0] == '\0')
-		fault_near(r, s, "endpoints.viewers", "web.listen",
+		fault_near(s, "endpoints.viewers", "web.listen",
 			   "must be given, or endpoints.images: the page gets its images there");
 }
 
 /* ---- bridges ---- */
 
-static void rule_listen(const struct bs_reading *r, const struct bs_scope *s,
-			const struct bs_site *site)
+static void rule_listen(const struct bs_scope *s, const struct bs_site *site)
 {
 	struct bs_peers peers;
 	struct bs_fail why;
@@ -286,49 +282,42 @@ static void rule_listen(const struct bs_reading *r, const struct bs_scope *s,
 
 	if (sound(s, "bridges.mrd.allow", NULL) &&
 	    bs_peers_read(&peers, site->mrd.allow, &why) != 0) {
-		fault(r, s, "bridges.mrd.allow", "%s", why.text);
+		fault(s, "bridges.mrd.allow", "%s", why.text);
 		return;
 	}
 	if (site->mrd.listen[0] == '\0' ||
 	    !sound(s, "bridges.mrd.listen", "bridges.mrd.allow", NULL))
 		return;
 	if (bs_peers_url(&address, &port, site->mrd.listen, &why) != 0)
-		fault(r, s, "bridges.mrd.listen", "%s", why.text);
+		fault(s, "bridges.mrd.listen", "%s", why.text);
 	else if (address >> 24 != 127 && peers.count == 0)
-		fault(r, s, "bridges.mrd.listen",
+		fault(s, "bridges.mrd.listen",
 		      "%s: beyond loopback only for the addresses that bridges.mrd.allow names",
 		      site->mrd.listen);
 	if (sound(s, "endpoints.images", NULL) && site->images_url[0] == '\0')
-		fault_near(r, s, "endpoints.images", "bridges.mrd.listen",
+		fault_near(s, "endpoints.images", "bridges.mrd.listen",
 			   "must be given: MRD clients get their images from there; as a rule "
 			   "\"ipc://%.80s/images.ipc\"",
 			   site->run_dir);
 }
 
-static bool has_protocol(const struct bs_site *site, const char *name)
-{
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (strcmp(site->protocol[i].name, name) == 0)
-			return true;
-	return false;
-}
-
-void bs_rules_bridges(const struct bs_reading *r, const struct bs_scope *s,
-		      const struct bs_site *site, const struct bs_scope *configs)
+void bs_rules_bridges(const struct bs_scope *s, const struct bs_site *site,
+		      const struct bs_scope *configs)
 {
 	const struct bs_mrd_site *m = &site->mrd;
 
-	rule_web(r, s, site);
-	rule_listen(r, s, site);
+	rule_web(s, site);
+	rule_listen(s, site);
 	for (uint32_t i = 0; i < m->configs; i++) {
 		if (!sound(&configs[i], "name", "protocol", NULL))
 			continue;
-		if (m->config[i].protocol[0] != '\0' && !has_protocol(site, m->config[i].protocol))
-			fault(r, &configs[i], "protocol", "the site has no protocol '%s'",
+		if (m->config[i].protocol[0] != '\0' &&
+		    bs_site_protocol(site, m->config[i].protocol) == NULL)
+			fault(&configs[i], "protocol", "the site has no protocol '%s'",
 			      m->config[i].protocol);
 		for (uint32_t j = 0; j < i; j++)
 			if (strcmp(m->config[i].name, m->config[j].name) == 0)
-				fault(r, &configs[i], "name", "\"%s\" is already the name of %s",
+				fault(&configs[i], "name", "\"%s\" is already the name of %s",
 				      m->config[i].name, configs[j].label);
 	}
 }
@@ -353,9 +342,8 @@ static bool good_key(const char *key)
  * Rules of a process beside the service that has a key of its own. needs: the endpoints that it
  * speaks to.
  */
-static void rule_keyed(const struct bs_reading *r, const struct bs_scope *s,
-		       const struct bs_site *site, const char *key, const struct bs_keyed *who,
-		       const struct endpoint_role *needs)
+static void rule_keyed(const struct bs_scope *s, const struct bs_site *site, const char *key,
+		       const struct bs_keyed *who, const struct endpoint_role *needs)
 {
 	const struct bs_peer_spec *peer = NULL;
 
@@ -365,20 +353,20 @@ static void rule_keyed(const struct bs_reading *r, const struct bs_scope *s,
 		if (strcmp(site->keys.peer[i].name, who->name) == 0)
 			peer = &site->keys.peer[i];
 	if (site->keys.own[0] == '\0')
-		fault(r, s, key, "nothing is sealed without keys.own");
+		fault(s, key, "nothing is sealed without keys.own");
 	else if (site->keys.service[0] == '\0')
-		fault(r, s, key, "keys.service must be given: the public key of keys.own");
+		fault(s, key, "keys.service must be given: the public key of keys.own");
 	else if (peer == NULL)
-		fault(r, s, key, "keys.peers has no \"%s\", with this key's public one", who->name);
+		fault(s, key, "keys.peers has no \"%s\", with this key's public one", who->name);
 	else
 		for (int i = 0; i < 2; i++)
 			if (bs_site_seals(site, needs[i].url) &&
 			    (peer->roles & needs[i].roles) == 0)
-				fault(r, s, key, "\"%s\" of keys.peers has no role for %s",
-				      who->name, needs[i].key);
+				fault(s, key, "\"%s\" of keys.peers has no role for %s", who->name,
+				      needs[i].key);
 }
 
-void bs_rules_keys(const struct bs_reading *r, const struct bs_scope *s, const struct bs_site *site,
+void bs_rules_keys(const struct bs_scope *s, const struct bs_site *site,
 		   const struct bs_scope *peers)
 {
 	const struct bs_peer_spec *peer = site->keys.peer;
@@ -388,37 +376,37 @@ void bs_rules_keys(const struct bs_reading *r, const struct bs_scope *s, const s
 
 	if (sound(s, "keys.service", NULL) && site->keys.service[0] != '\0' &&
 	    !good_key(site->keys.service))
-		fault(r, s, "keys.service",
+		fault(s, "keys.service",
 		      "not a public key: 44 characters, as `boreside key "
 		      "show` prints them");
 	rule_keyed(
-		r, s, site, "bridges.mrd.key", &(struct bs_keyed){ BS_PEER_MRD, site->mrd.key },
+		s, site, "bridges.mrd.key", &(struct bs_keyed){ BS_PEER_MRD, site->mrd.key },
 		(struct endpoint_role[]){ { "endpoints.kspace", site->kspace_url, BS_ROLE_SCANNER },
 					  { "endpoints.images", site->images_url, takes } });
-	rule_keyed(r, s, site, "web.key", &(struct bs_keyed){ BS_PEER_PAGE, site->web.key },
+	rule_keyed(s, site, "web.key", &(struct bs_keyed){ BS_PEER_PAGE, site->web.key },
 		   (struct endpoint_role[]){
 			   { "endpoints.status", site->status_url, BS_ROLE_STATUS },
 			   { "endpoints.images", shown ? site->images_url : "", takes } });
 	if (site->keys.peers > 0 && sound(s, "keys.own", NULL) && site->keys.own[0] == '\0')
-		fault(r, s, "keys.own", "must be given: keys.peers has %u peers", site->keys.peers);
+		fault(s, "keys.own", "must be given: keys.peers has %u peers", site->keys.peers);
 	for (uint32_t i = 0; i < site->keys.peers; i++) {
 		const bool named = sound(&peers[i], "name", NULL);
 		const bool keyed = sound(&peers[i], "key", NULL);
 
 		if (named && !good_name(peer[i].name))
-			fault(r, &peers[i], "name",
+			fault(&peers[i], "name",
 			      "\"%s\": letters, digits, '.', '_' and '-', the first no '.'",
 			      peer[i].name);
 		if (keyed && !good_key(peer[i].key))
-			fault(r, &peers[i], "key",
+			fault(&peers[i], "key",
 			      "not a public key: 44 characters, as `boreside key show` prints "
 			      "them");
 		for (uint32_t j = 0; j < i; j++) {
 			if (named && strcmp(peer[i].name, peer[j].name) == 0)
-				fault(r, &peers[i], "name", "\"%s\" is the name of %s (line %u)",
+				fault(&peers[i], "name", "\"%s\" is the name of %s (line %u)",
 				      peer[i].name, peers[j].label, peers[j].line);
 			if (keyed && strcmp(peer[i].key, peer[j].key) == 0)
-				fault(r, &peers[i], "key", "the key of %s (line %u), too",
+				fault(&peers[i], "key", "the key of %s (line %u), too",
 				      peers[j].label, peers[j].line);
 		}
 	}

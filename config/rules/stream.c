@@ -8,8 +8,7 @@
  * Rules of delays from the scan's own spokes: they need paths that can be moved when a frame is
  * whole.
  */
-static void estimate(const struct bs_reading *r, const struct bs_scope *s,
-		     const struct bs_protocol *p)
+static void estimate(const struct bs_scope *s, const struct bs_protocol *p)
 {
 	const struct bs_plan *plan = &p->plan;
 
@@ -17,38 +16,37 @@ static void estimate(const struct bs_reading *r, const struct bs_scope *s,
 		return;
 	if (!plan->streams || plan->encode == BS_ENCODE_NOTHING || p->dims != 2 ||
 	    bs_traj_delayed(&p->traj) || p->image_ms > 0.0)
-		fault(r, s, "trajectory.estimate_delay",
+		fault(s, "trajectory.estimate_delay",
 		      "is for trajectory.type stream in 2D, without given delays, "
 		      "budget.image_ms or method noop");
 }
 
-void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
-		     const struct bs_protocol *p)
+void bs_rules_stream(const struct bs_scope *s, const struct bs_protocol *p)
 {
 	const struct bs_plan *plan = &p->plan;
 	static const char *const of_q[] = { "ls.fhd", "ls.q" };
 
-	estimate(r, s, p);
+	estimate(s, p);
 	if (!plan->streams || !sound(s, "trajectory.type", "method", NULL))
 		return;
 	if (sound(s, "averages", NULL) && p->averages > 1)
-		fault(r, s, "averages", "not with trajectory.type stream: each has its own path");
+		fault(s, "averages", "not with trajectory.type stream: each has its own path");
 	if (sound(s, "gridding.density", NULL) && p->density == BS_DENSITY_FILE)
-		fault(r, s, "gridding.density",
+		fault(s, "gridding.density",
 		      "file: weights of a trajectory that is known before, not of type stream");
 	if (sound(s, "gridding.chunk_readouts", NULL) && p->chunk_readouts > 0)
-		fault(r, s, "gridding.chunk_readouts",
+		fault(s, "gridding.chunk_readouts",
 		      "has no effect with trajectory.type stream: a frame is gridded as a whole");
 	if (sound(s, "field.map_file", "field.from", NULL) &&
 	    (plan->off_resonance || bs_plan_has(plan, BS_PLAN_ECHOES)))
-		fault(r, s, p->field.from != BS_FIELD_FILE ? "field.from" : "field.map_file",
+		fault(s, p->field.from != BS_FIELD_FILE ? "field.from" : "field.map_file",
 		      "not with trajectory.type stream");
 	if (sound(s, "image.maps", NULL) && plan->maps == BS_PLAN_MAPS_SCAN)
-		fault(r, s, "image.maps",
+		fault(s, "image.maps",
 		      "of the scan: its center is found before, not with trajectory.type stream");
 	if (sound(s, "backend", NULL) && p->backend == BS_BACKEND_CUDA &&
 	    plan->encode != BS_ENCODE_NOTHING && plan->host_only == BS_HOST_ONLY_STREAM)
-		fault(r, s, "backend",
+		fault(s, "backend",
 		      "trajectory.type stream has a CUDA engine in 2D alone, with density ramp or "
 		      "none, without a preconditioner, delays to estimate, windows and previews: "
 		      "host, or auto");
@@ -56,13 +54,12 @@ void bs_rules_stream(const struct bs_reading *r, const struct bs_scope *s,
 		return;
 	for (size_t i = 0; i < 2; i++)
 		if (sound(s, of_q[i], NULL) && (i == 0 ? p->fhd : p->q) == BS_SUM_EXACT)
-			fault(r, s, of_q[i],
-			      "exact: trajectory.type stream is for the NUFFT alone");
+			fault(s, of_q[i], "exact: trajectory.type stream is for the NUFFT alone");
 	if (sound(s, "image.map_sets", NULL) && p->map_images > 1)
-		fault(r, s, "image.map_sets", "2: not with trajectory.type stream");
+		fault(s, "image.map_sets", "2: not with trajectory.type stream");
 	if (sound(s, "ls.basis", NULL) && p->basis == BS_BASIS_BOX)
-		fault(r, s, "ls.basis", "box: not with trajectory.type stream");
+		fault(s, "ls.basis", "box: not with trajectory.type stream");
 	if (sound(s, "ls.preconditioner", NULL) && p->precond == BS_PRECOND_CIRCULANT)
-		fault(r, s, "ls.preconditioner",
+		fault(s, "ls.preconditioner",
 		      "circulant is made from Q: not with trajectory.type stream");
 }

@@ -58,7 +58,6 @@ void bs_geometry_other(float fov_mm[3], const struct bs_protocol *p,
 int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *info,
 		      struct bs_fail *why)
 {
-	const bool on_grid = p->plan.on_grid;
 	const float *fov_mm = info->encoded_fov_mm;
 
 	if (fov_mm[0] > 0.0f && fov_mm[0] < 1.0f && fov_mm[1] > 0.0f && fov_mm[1] < 1.0f)
@@ -81,7 +80,7 @@ int bs_geometry_check(const struct bs_protocol *p, const struct bs_scan_info *in
 				       is_slice(info, a) ? "reconSpace" : "encodedSpace",
 				       info->encoded[a],
 				       is_slice(info, a) ? mm : (double)info->encoded_fov_mm[a]);
-		if (p->fov_mm[a] > 0.0f || !on_grid || info->encoded[a] == 1 ||
+		if (p->fov_mm[a] > 0.0f || !p->plan.on_grid || info->encoded[a] == 1 ||
 		    info->recon[a] != leaves || recon_mm == 0.0)
 			continue;
 		if (fabs(recon_mm - mm) > (1.0 / info->encoded[a] + 1e-3) * mm)
@@ -202,7 +201,12 @@ static bool is_line(const struct bs_plan *plan, const struct bs_scan_info *info)
 
 int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, struct bs_fail *why)
 {
-	int rc;
+	static int (*const checks[])(const struct bs_protocol *, const struct bs_scan_info *,
+				     struct bs_fail *) = { check_ramps,       bs_stack_admit,
+							   bs_scankey_admit,  bs_flow_admit,
+							   check_calibration, check_bands,
+							   bs_geometry_check };
+	int rc = 0;
 	/*
 	 * For a non-Cartesian header reconSpace is only a wish; encodedSpace fixes the unit of k.
 	 */
@@ -253,18 +257,9 @@ int bs_admit_scan(const struct bs_protocol *p, const struct bs_scan_info *info, 
 			       "field.from echoes of protocol '%s': sequenceParameters/TE of the "
 			       "header are %g and %g ms, not two echo times",
 			       p->name, (double)info->te_ms[0], (double)info->te_ms[1]);
-	rc = check_ramps(p, info, why);
-	if (rc == 0)
-		rc = bs_stack_admit(p, info, why);
-	if (rc == 0)
-		rc = bs_scankey_admit(p, info, why);
-	if (rc == 0)
-		rc = bs_flow_admit(p, info, why);
-	if (rc == 0)
-		rc = check_calibration(p, info, why);
-	if (rc == 0)
-		rc = check_bands(p, info, why);
-	return rc == 0 ? bs_geometry_check(p, info, why) : rc;
+	for (size_t i = 0; rc == 0 && i < sizeof(checks) / sizeof(checks[0]); i++)
+		rc = checks[i](p, info, why);
+	return rc;
 }
 
 const char *bs_admit_words(char words[BS_ADMIT_WORDS], const struct bs_protocol *p,

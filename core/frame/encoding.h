@@ -19,10 +19,6 @@
 #include "core/mrd.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The encoding of a readout; NULL: it is the first, or one that is not kept. */
 static inline const struct bs_mrd_encoding *bs_encoding_of(const struct bs_scan_info *info,
 							   const struct bs_mrd_acq *head)
@@ -73,7 +69,4 @@ void bs_encodings_see(struct bs_encodings_left *left, const struct bs_mrd_acq *h
 const char *bs_encodings_words(char *out, size_t cap, const struct bs_encodings_left *left,
 			       const struct bs_scan_info *info, bool lines);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

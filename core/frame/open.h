@@ -32,9 +32,7 @@
 #include "core/mrd.h"
 #include "core/protocol.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+BS_C_BEGIN
 
 /*
  * Writes "" if all frames that the header promises of a slice and contrast have places, even if all
@@ -171,7 +169,5 @@ uint16_t bs_echo_next(const struct bs_echo *e, const struct bs_mrd_idx *idx, uin
 bool bs_echo_breaks(const struct bs_echo *e, const struct bs_mrd_idx *idx, uint32_t contrasts);
 void bs_echo_came(struct bs_echo *e, const struct bs_mrd_idx *idx, uint16_t contrast);
 
-#ifdef __cplusplus
-}
-#endif
+BS_C_END
 #endif

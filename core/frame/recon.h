@@ -54,7 +54,6 @@
 
 #include "core/latency/budget.h"
 #include "core/engine.h"
-#include "core/multiband/bands.h"
 #include "core/frame/intake.h"
 #include "core/frame/lines.h"
 #include "core/frame/readout.h"

@@ -76,8 +76,6 @@ static bool resizes(const struct bs_protocol *p)
 
 static uint32_t stages_of(const struct bs_protocol *p)
 {
-	const struct bs_method_traits *method = &bs_methods[p->method];
-
 	return (uint32_t)p->epi_correct << BS_PLAN_EPI |
 	       (uint32_t)(p->navigators != BS_NAVIGATE_OFF) << BS_PLAN_NAVIGATE |
 	       (uint32_t)(p->whiten != BS_WHITEN_OFF) << BS_PLAN_WHITEN |
@@ -87,7 +85,7 @@ static uint32_t stages_of(const struct bs_protocol *p)
 	       (uint32_t)(p->parallel == BS_PARALLEL_GRAPPA || p->parallel == BS_PARALLEL_SLICES)
 		       << BS_PLAN_FILL |
 	       (uint32_t)(p->partial_fourier == BS_PARTIAL_FOURIER_POCS) << BS_PLAN_POCS |
-	       (uint32_t)(method->on_grid && off_resonance(p)) << BS_PLAN_UNWARP |
+	       (uint32_t)(bs_methods[p->method].on_grid && off_resonance(p)) << BS_PLAN_UNWARP |
 	       (uint32_t)(p->field.from == BS_FIELD_ECHOES) << BS_PLAN_ECHOES |
 	       (uint32_t)combines(p) << BS_PLAN_COMBINE | (uint32_t)resizes(p) << BS_PLAN_RESIZE |
 	       (uint32_t)(p->output == BS_OUTPUT_PHASE) << BS_PLAN_PHASE |
@@ -229,4 +227,12 @@ const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan)
 		    solvers[plan->solve], plan->joint ? maps[plan->maps] : "");
 	put_stages(&t, plan, BS_PLAN_POCS, BS_PLAN_STAGES);
 	return to;
+}
+
+const struct bs_protocol *bs_site_protocol(const struct bs_site *site, const char *name)
+{
+	for (uint32_t i = 0; i < site->protocols; i++)
+		if (strcmp(site->protocol[i].name, name) == 0)
+			return &site->protocol[i];
+	return NULL;
 }

@@ -87,51 +87,48 @@ static size_t span(const struct bs_pcg *g, int task, size_t *from)
 	return (size_t)n * 2;
 }
 
-static double run(struct bs_pcg *g, void (*fn)(void *, int, int))
+static double run(struct bs_pcg *g, void (*fn)(void *, int))
 {
 	double sum = 0.0;
 	uint64_t blocks = blocks_of(&g->s);
 
-	bs_team_run(g->team, fn, g, (int)blocks);
+	bs_team_do(g->team, fn, g, (int)blocks);
 	for (uint64_t i = 0; i < blocks; i++)
 		sum += g->partial[i];
 	return sum;
 }
 
-static void start_solve(void *arg, int task, int member) /* Sets x = 0 and r = b, and sums r.r. */
+static void start_solve(void *arg, int task) /* Sets x = 0 and r = b, and sums r.r. */
 {
 	struct bs_pcg *g = arg;
 	size_t from;
 	size_t n = span(g, task, &from);
 
-	(void)member;
 	memset(g->x + from, 0, n * 4);
 	memcpy(g->r + from, g->b + from, n * 4);
 	g->partial[task] = bs_dot(g->r + from, g->r + from, n);
 }
 
-static void dot_rz(void *arg, int task, int member)
+static void dot_rz(void *arg, int task)
 {
 	struct bs_pcg *g = arg;
 	size_t from;
 	size_t n = span(g, task, &from);
 
-	(void)member;
 	g->partial[task] = bs_dot(g->r + from, g->z + from, n);
 }
 
-static void dot_pap(void *arg, int task, int member)
+static void dot_pap(void *arg, int task)
 {
 	struct bs_pcg *g = arg;
 	size_t from;
 	size_t n = span(g, task, &from);
 
-	(void)member;
 	g->partial[task] = bs_dot(g->p + from, g->ap + from, n);
 }
 
 /* Adds alpha p to x, subtracts alpha A p from r, and sums r.r. */
-static void step_along(void *arg, int task, int member)
+static void step_along(void *arg, int task)
 {
 	struct bs_pcg *g = arg;
 	size_t from;
@@ -142,7 +139,6 @@ static void step_along(void *arg, int task, int member)
 	float *restrict r = g->r + from;
 	const float alpha = g->alpha;
 
-	(void)member;
 	for (size_t i = 0; i < n; i++)
 		x[i] += alpha * p[i];
 	for (size_t i = 0; i < n; i++)
@@ -150,7 +146,7 @@ static void step_along(void *arg, int task, int member)
 	g->partial[task] = bs_dot(r, r, n);
 }
 
-static void set_direction(void *arg, int task, int member) /* Sets p = z + beta p. */
+static void set_direction(void *arg, int task) /* Sets p = z + beta p. */
 {
 	struct bs_pcg *g = arg;
 	size_t from;
@@ -159,19 +155,17 @@ static void set_direction(void *arg, int task, int member) /* Sets p = z + beta 
 	float *restrict p = g->p + from;
 	const float beta = g->beta;
 
-	(void)member;
 	for (size_t i = 0; i < n; i++)
 		p[i] = z[i] + beta * p[i];
 }
 
-static void distance(void *arg, int task, int member) /* Sums |b - A x|^2, with A x in ap. */
+static void distance(void *arg, int task) /* Sums |b - A x|^2, with A x in ap. */
 {
 	struct bs_pcg *g = arg;
 	size_t from;
 	size_t n = span(g, task, &from);
 	double sum = 0.0;
 
-	(void)member;
 	for (size_t i = from; i < from + n; i++) {
 		const double d = (double)g->b[i] - (double)g->ap[i];
 
@@ -225,7 +219,7 @@ void bs_pcg_solve(struct bs_pcg *g, const struct bs_pcg_system *system, const fl
 		if (i == 0)
 			memcpy(g->p, g->z, (size_t)g->s.size * 8);
 		else
-			bs_team_run(g->team, set_direction, g, (int)blocks_of(&g->s));
+			bs_team_do(g->team, set_direction, g, (int)blocks_of(&g->s));
 		system->apply(system->self, g->p, g->ap);
 		pap = run(g, dot_pap);
 		if (!(pap > 0.0) || !isfinite(pap) || !(rz > 0.0))

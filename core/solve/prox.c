@@ -82,11 +82,11 @@ void bs_prox_close(struct bs_prox *g)
 }
 
 /* Runs fn over the blocks and adds up what it left of each. */
-static void run(struct bs_prox *g, void (*fn)(void *, int, int))
+static void run(struct bs_prox *g, void (*fn)(void *, int))
 {
 	const int blocks = bs_blocks(g->s.size);
 
-	bs_team_run(g->team, fn, g, blocks);
+	bs_team_do(g->team, fn, g, blocks);
 	for (int j = 0; j < SUMS; j++) {
 		g->sum[j] = 0.0;
 		for (int i = 0; i < blocks; i++)
@@ -128,7 +128,7 @@ static inline void judge_some(const struct bs_prox *g, size_t first, size_t n,
  * z (a difference of the two objectives would be all rounding near the end); and (y - z).(z - x),
  * which is above 0 where the momentum points uphill.
  */
-static void judge(void *arg, int task, int member)
+static void judge(void *arg, int task)
 {
 	struct bs_prox *g = arg;
 	size_t from;
@@ -137,7 +137,6 @@ static void judge(void *arg, int task, int member)
 	double sum[SUMS][BS_DOT_SUMS] = { { 0 } };
 	double *to = g->partial + (size_t)task * SUMS;
 
-	(void)member;
 	for (size_t i = from; i < from + whole; i += BS_DOT_SUMS)
 		judge_some(g, i, BS_DOT_SUMS, sum);
 	judge_some(g, from + whole, n - whole, sum);
@@ -152,7 +151,7 @@ static void judge(void *arg, int task, int member)
  * Sets y = z + c (z - x), and in the place of x the gradient step from it, which needs no further
  * application: A y is the same combination of A z and A x.
  */
-static void advance(void *arg, int task, int member)
+static void advance(void *arg, int task)
 {
 	struct bs_prox *g = arg;
 	size_t from;
@@ -166,7 +165,6 @@ static void advance(void *arg, int task, int member)
 	const float c = g->c;
 	const float step = g->step;
 
-	(void)member;
 	for (size_t i = 0; i < n; i++) {
 		y[i] = z[i] + c * (z[i] - x[i]);
 		x[i] = y[i] - step * (hz[i] + c * (hz[i] - hx[i]) - b[i]);
@@ -181,24 +179,22 @@ static void swap(float **a, float **b)
 	*b = was;
 }
 
-static void norm(void *arg, int task, int member) /* Sums |z|^2. */
+static void norm(void *arg, int task) /* Sums |z|^2. */
 {
 	struct bs_prox *g = arg;
 	size_t from;
 	const size_t n = span(g, task, &from);
 
-	(void)member;
 	memset(g->partial + (size_t)task * SUMS, 0, SUMS * sizeof(double));
 	g->partial[task * SUMS] = bs_dot(g->z + from, g->z + from, n);
 }
 
-static void shrink(void *arg, int task, int member) /* Sets x = step z. */
+static void shrink(void *arg, int task) /* Sets x = step z. */
 {
 	struct bs_prox *g = arg;
 	size_t from;
 	const size_t n = span(g, task, &from);
 
-	(void)member;
 	for (size_t i = from; i < from + n; i++)
 		g->x[i] = g->step * g->z[i];
 }
@@ -217,7 +213,7 @@ double bs_prox_power(struct bs_prox *g, const struct bs_prox_system *system, uin
 		if (!(largest > 0.0) || !isfinite(largest))
 			return 0.0;
 		g->step = (float)(1.0 / largest);
-		bs_team_run(g->team, shrink, g, bs_blocks(g->s.size));
+		bs_team_do(g->team, shrink, g, bs_blocks(g->s.size));
 		if (i < steps)
 			system->apply(system->self, g->x, g->z);
 	}
@@ -259,7 +255,7 @@ struct state {
 static void step_on(struct bs_prox *g, double c)
 {
 	g->c = (float)c;
-	bs_team_run(g->team, advance, g, bs_blocks(g->s.size));
+	bs_team_do(g->team, advance, g, bs_blocks(g->s.size));
 	swap(&g->x, &g->z);
 	swap(&g->hx, &g->hz);
 }

@@ -14,7 +14,6 @@
 #define BS_CORE_SOLVE_SOLVED_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -13,7 +13,6 @@
 #define BS_CORE_STUDY_LABELS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "core/mrd.h"
 

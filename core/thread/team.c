@@ -224,13 +224,12 @@ struct copy {
 	size_t bytes;
 };
 
-static void copy_piece(void *arg, int task, int member)
+static void copy_piece(void *arg, int task)
 {
 	const struct copy *c = arg;
 	const size_t at = (size_t)task * COPY_PIECE;
 	const size_t left = c->bytes - at;
 
-	(void)member;
 	memcpy(c->to + at, c->from + at, left < COPY_PIECE ? left : COPY_PIECE);
 }
 
@@ -238,7 +237,7 @@ void bs_team_copy(struct bs_team *team, void *to, const void *from, size_t bytes
 {
 	struct copy c = { to, from, bytes };
 
-	bs_team_run(team, copy_piece, &c, (int)((bytes + COPY_PIECE - 1) / COPY_PIECE));
+	bs_team_do(team, copy_piece, &c, (int)((bytes + COPY_PIECE - 1) / COPY_PIECE));
 }
 
 void bs_team_close(struct bs_team *team)

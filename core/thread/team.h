@@ -44,6 +44,25 @@ static inline void bs_team_run(struct bs_team *team, void (*fn)(void *arg, int t
 	for (int i = 0; i < tasks; i++)
 		fn(arg, i, 0);
 }
+struct bs_team_task {
+	void (*fn)(void *arg, int task);
+	void *arg;
+};
+static inline void bs_team_task_run(void *arg, int task, int member)
+{
+	const struct bs_team_task *t = (const struct bs_team_task *)arg;
+
+	(void)member;
+	t->fn(t->arg, task);
+}
+/* As run, of a function that does not ask which member it runs in. */
+static inline void bs_team_do(struct bs_team *team, void (*fn)(void *arg, int task), void *arg,
+			      int tasks)
+{
+	struct bs_team_task t = { fn, arg };
+
+	bs_team_run(team, bs_team_task_run, &t, tasks);
+}
 /* Calls fn once in each member, the caller included; returns when all have returned. */
 void bs_team_each(struct bs_team *team, void (*fn)(void *arg, int task, int member), void *arg);
 /* As memcpy. A copy that one thread takes long for is spread over the team. */

@@ -13,10 +13,6 @@
 
 #include "core/mrd.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /*
  * traj: the trajectory of all samples of head, [sample][trajectory_dimensions] float of any
  * alignment. encoded: the grid that the lines are of, its oversampling included. line: the
@@ -29,7 +25,4 @@ bool bs_traj_on_line(const struct bs_mrd_acq *head, const void *traj,
 		     const struct bs_scan_info *info, const uint32_t encoded[3],
 		     const uint32_t line[2]);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

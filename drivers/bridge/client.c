@@ -75,7 +75,7 @@ void bs_client_gone(struct bs_client *c, int64_t now_ns)
 
 static bool passes(const struct bs_client *c)
 {
-	const struct bs_protocol *p = bs_names_protocol(c->env->site, c->protocol);
+	const struct bs_protocol *p = bs_site_protocol(c->env->site, c->protocol);
 
 	return p != NULL && p->plan.passes;
 }
@@ -119,7 +119,7 @@ static void open_scan(struct bs_client *c, int64_t now_ns)
 /* Writes the keys that parameters set into the header; names those that the protocol forbids. */
 static int set_chosen(struct bs_client *c, const struct bs_scan_info *info, struct bs_fail *why)
 {
-	const struct bs_protocol *p = bs_names_protocol(
+	const struct bs_protocol *p = bs_site_protocol(
 		c->env->site, c->protocol[0] != '\0' ? c->protocol : info->protocol);
 	char words[BS_SCANKEY_WORDS];
 

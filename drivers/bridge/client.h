@@ -14,10 +14,7 @@
 #ifndef BS_DRIVERS_BRIDGE_CLIENT_H
 #define BS_DRIVERS_BRIDGE_CLIENT_H
 
-#include <stdarg.h>
-
 #include "core/protocol.h"
-#include "ipc/collector.h"
 #include "drivers/bridge/album.h"
 #include "drivers/bridge/buffer.h"
 #include "drivers/bridge/feed.h"

@@ -106,14 +106,6 @@ static const struct bs_mrd_config *row(const struct bs_site *site, const char *n
 	return NULL;
 }
 
-const struct bs_protocol *bs_names_protocol(const struct bs_site *site, const char *name)
-{
-	for (uint32_t i = 0; i < site->protocols; i++)
-		if (strcmp(site->protocol[i].name, name) == 0)
-			return &site->protocol[i];
-	return NULL;
-}
-
 static const char *by_name(const struct bs_site *site, const char *name)
 {
 	const struct bs_mrd_config *c = row(site, name);
@@ -121,7 +113,7 @@ static const char *by_name(const struct bs_site *site, const char *name)
 
 	if (c != NULL)
 		return c->protocol;
-	p = bs_names_protocol(site, name);
+	p = bs_site_protocol(site, name);
 	return p != NULL ? p->name : NULL;
 }
 
@@ -195,7 +187,7 @@ int bs_names_find(const char **protocol, const struct bs_site *site, const char 
 		*protocol = any->protocol;
 	/* the service refuses a header that cannot be read, and says why */
 	else if (*protocol == NULL && open &&
-		 (info == NULL || bs_names_protocol(site, info->protocol) != NULL))
+		 (info == NULL || bs_site_protocol(site, info->protocol) != NULL))
 		*protocol = "";
 	else if (*protocol == NULL)
 		*protocol = only_one(site, info);

@@ -38,8 +38,6 @@ bool bs_names_unused(char *words, size_t size, const unsigned char *text, size_t
  */
 int bs_names_find(const char **protocol, const struct bs_site *site, const char *config,
 		  const struct bs_scan_info *info, struct bs_fail *why);
-/* The protocol of this name; NULL: the site has none. */
-const struct bs_protocol *bs_names_protocol(const struct bs_site *site, const char *name);
 
 /* True if a row or a protocol has this name; otherwise bs_names_find takes a default, if any. */
 bool bs_names_known(const struct bs_site *site, const char *config);

@@ -10,6 +10,22 @@
 
 static const unsigned char head_magic[8] = "BSLOGSEG";
 static const unsigned char seal_magic[8] = "BSLOGEND";
+static const struct bs_field head_fields[] = { BS_FIELD(16, bs_log_head, id),
+					       BS_FIELD(24, bs_log_head, session),
+					       BS_FIELD(32, bs_log_head, first),
+					       BS_FIELD(40, bs_log_head, started_ns),
+					       BS_FIELD(48, bs_log_head, index),
+					       BS_FIELD(56, bs_log_head, end),
+					       BS_FIELD(64, bs_log_head, next),
+					       BS_FIELD(72, bs_log_head, scan),
+					       { 0 } };
+static const struct bs_field frame_fields[] = { BS_FIELD(8, bs_log_frame, id),
+						BS_FIELD(16, bs_log_frame, number),
+						BS_FIELD(24, bs_log_frame, durable),
+						BS_FIELD(32, bs_log_frame, length),
+						BS_FIELD(36, bs_log_frame, crc),
+						BS_FIELD(40, bs_log_frame, kind),
+						{ 0 } };
 
 /* Computes a CRC over bytes, taking the four bytes at crc_at as zeros. */
 static uint32_t sum_without(const unsigned char *p, size_t len, size_t crc_at)
@@ -26,16 +42,9 @@ static void put_block(unsigned char *b, const unsigned char magic[8], const stru
 	memset(b, 0, BS_LOG_BLOCK);
 	memcpy(b, magic, 8);
 	bs_put_le(b + 8, BS_LOG_VERSION, 4);
-	bs_put_le(b + 16, h->id, 8);
-	bs_put_le(b + 24, h->session, 8);
-	bs_put_le(b + 32, h->first, 8);
-	bs_put_le(b + 40, (uint64_t)h->started_ns, 8);
-	bs_put_le(b + 48, h->index, 4);
+	bs_put_fields(b, h, head_fields);
 	b[52] = (unsigned char)((h->last ? 1 : 0) + (h->after_fault ? 2 : 0) + (h->early ? 4 : 0) +
 				(h->recovered ? 8 : 0));
-	bs_put_le(b + 56, h->end, 8);
-	bs_put_le(b + 64, h->next, 8);
-	bs_put_le(b + 72, h->scan, 4);
 	bs_put_le(b + 12, sum_without(b, BS_LOG_BLOCK, 12), 4);
 }
 
@@ -63,18 +72,11 @@ static int get_block(struct bs_log_head *h, const unsigned char *b, const unsign
 	if (bs_get_le(b + 8, 4) - 1 >= BS_LOG_VERSION)
 		return bs_fail(why, BS_ERR_VERSION, "a log of version %u, this is version %u",
 			       (unsigned)bs_get_le(b + 8, 4), BS_LOG_VERSION);
-	h->id = bs_get_le(b + 16, 8);
-	h->session = bs_get_le(b + 24, 8);
-	h->first = bs_get_le(b + 32, 8);
-	h->started_ns = (int64_t)bs_get_le(b + 40, 8);
-	h->index = (uint32_t)bs_get_le(b + 48, 4);
+	bs_get_fields(h, b, head_fields);
 	h->last = (b[52] & 1) != 0;
 	h->after_fault = (b[52] & 2) != 0;
 	h->early = (b[52] & 4) != 0;
 	h->recovered = (b[52] & 8) != 0;
-	h->end = bs_get_le(b + 56, 8);
-	h->next = bs_get_le(b + 64, 8);
-	h->scan = (uint32_t)bs_get_le(b + 72, 4);
 	return h->id != 0 ? 0 : bs_fail(why, BS_ERR_VALUE, "the %s has no id", what);
 }
 
@@ -118,12 +120,7 @@ void bs_log_put_frame(unsigned char out[BS_LOG_FRAME], const struct bs_log_frame
 {
 	memset(out, 0, BS_LOG_FRAME);
 	bs_put_le(out, FRAME_MAGIC, 4);
-	bs_put_le(out + 8, f->id, 8);
-	bs_put_le(out + 16, f->number, 8);
-	bs_put_le(out + 24, f->durable, 8);
-	bs_put_le(out + 32, f->length, 4);
-	bs_put_le(out + 36, f->crc, 4);
-	bs_put_le(out + 40, f->kind, 2);
+	bs_put_fields(out, f, frame_fields);
 	bs_put_le(out + 4, sum_without(out, BS_LOG_FRAME, 4), 4);
 }
 
@@ -135,12 +132,7 @@ int bs_log_get_frame(struct bs_log_frame *f, const unsigned char in[BS_LOG_FRAME
 	if (bs_get_le(in + 4, 4) != sum_without(in, BS_LOG_FRAME, 4))
 		return bs_fail(why, BS_ERR_CRC,
 			       "the checksum of the record's frame does not match");
-	f->id = bs_get_le(in + 8, 8);
-	f->number = bs_get_le(in + 16, 8);
-	f->durable = bs_get_le(in + 24, 8);
-	f->length = (uint32_t)bs_get_le(in + 32, 4);
-	f->crc = (uint32_t)bs_get_le(in + 36, 4);
-	f->kind = (uint16_t)bs_get_le(in + 40, 2);
+	bs_get_fields(f, in, frame_fields);
 	if (f->kind != BS_LOG_MESSAGE && f->kind != BS_LOG_PADDING)
 		return bs_fail(why, BS_ERR_KIND, "a record of kind %u", f->kind);
 	if (f->length > BS_LOG_BODY_MAX)

@@ -15,7 +15,6 @@
 #define BS_DRIVERS_LOG_FRAME_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "ipc/seal/sign.h"

@@ -4,19 +4,17 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "core/date.h"
 
 #define INDEX_DIGITS 5u
 
 void bs_log_name(char name[BS_LOG_NAME], const struct bs_log_head *h)
 {
-	const time_t seconds = (time_t)(h->started_ns / 1000000000);
-	char utc[24];
-	struct tm t;
+	char utc[BS_UTC_BYTES];
 
-	(void)gmtime_r(&seconds, &t);
-	(void)strftime(utc, sizeof(utc), "%Y%m%dT%H%M%S", &t);
-	(void)snprintf(name, BS_LOG_NAME, "%s.%06u-%016llx-%05u" BS_LOG_SUFFIX, utc,
+	(void)snprintf(name, BS_LOG_NAME, "%s.%06u-%016llx-%05u" BS_LOG_SUFFIX,
+		       bs_utc_text(utc, "%Y%m%dT%H%M%S", h->started_ns / 1000000000),
 		       (unsigned)(h->started_ns / 1000 % 1000000), (unsigned long long)h->session,
 		       h->index % 100000u);
 }

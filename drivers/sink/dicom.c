@@ -389,11 +389,7 @@ static int put_file(struct dicom *d, struct bs_dicomhead *data, const float *pix
 	if (rc == 0)
 		rc = send_file(d, head, &out, why);
 	refused = rc == BS_ERR_UNSUPPORTED && out.fd >= 0;
-	if (rc != 0 && !refused) {
-		bs_draft_drop(&out);
-		return rc;
-	}
-	rc = bs_imagename_commit(&d->name, &out, head, refused ? NULL : why);
+	rc = bs_imagename_commit(&d->name, &out, refused ? 0 : rc, head, refused ? NULL : why);
 	return refused ? BS_ERR_UNSUPPORTED : rc;
 }
 

@@ -40,11 +40,9 @@ enum kind { SIGNAL, PHASE, VELOCITY };
 
 static enum kind kind_of(const struct bs_dicomhead *d)
 {
-	const struct bs_mrd_image h = *d->image;
-
 	if (d->reach <= 0.0)
 		return SIGNAL;
-	return (h.image_series_index & BS_VELOCITY_SERIES) != 0 ? VELOCITY : PHASE;
+	return (d->image->image_series_index & BS_VELOCITY_SERIES) != 0 ? VELOCITY : PHASE;
 }
 
 /*
@@ -184,12 +182,11 @@ static void put_equipment(const struct bs_dicomhead *d, FILE *to, bool enhanced)
 static double series_number(const struct bs_dicomhead *d)
 {
 	static const double beyond[] = { [SIGNAL] = 0, [PHASE] = 1000, [VELOCITY] = 2000 };
-	const struct bs_mrd_image h = *d->image;
 	const double more = beyond[kind_of(d)];
 	double n = bs_dicomwords_number(d->words, "mrd_initialSeriesNumber", -1.0);
 
 	if (!(n >= 0.0 && n <= INT32_MAX))
-		n = h.measurement_uid & INT32_MAX;
+		n = d->image->measurement_uid & INT32_MAX;
 	return n + more <= INT32_MAX ? n + more : n - more;
 }
 
@@ -201,9 +198,8 @@ static void put_description(const struct bs_dicomhead *d, FILE *to)
 	static const char *const kinds[] = {
 		[SIGNAL] = "", [PHASE] = "phase", [VELOCITY] = "velocity"
 	};
-	const struct bs_mrd_image h = *d->image;
-	const char *kind =
-		(h.image_series_index & BS_PREVIEW_SERIES) != 0 ? "preview" : kinds[kind_of(d)];
+	const bool preview = (d->image->image_series_index & BS_PREVIEW_SERIES) != 0;
+	const char *kind = preview ? "preview" : kinds[kind_of(d)];
 	char words[BS_DICOM_WORD + 16];
 	size_t i = 0;
 	int cut;

@@ -46,7 +46,7 @@ static int file_close(struct mrd *m, const struct bs_mrd_image *head, struct bs_
 	int rc = bs_mrdh5_finish(&m->out, why);
 
 	m->is_open = false;
-	return rc != 0 ? rc : bs_imagename_commit(&m->name, &m->out.draft, head, why);
+	return rc != 0 ? rc : bs_imagename_commit(&m->name, &m->out.draft, 0, head, why);
 }
 
 static int check_series(struct mrd *m, const struct bs_mrd_image *head, struct bs_fail *why)

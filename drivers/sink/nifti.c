@@ -156,11 +156,7 @@ static int nifti_put(void *self, const struct bs_mrd_image *head, const char *at
 		return rc;
 	rc = bs_nifti_write(d.temp, &h, head, attributes, pixels, strcmp(n->ext, ".nii.gz") == 0,
 			    why);
-	if (rc != 0) {
-		bs_draft_drop(&d);
-		return rc;
-	}
-	return bs_imagename_commit(n, &d, head, why);
+	return bs_imagename_commit(n, &d, rc, head, why);
 }
 
 const struct bs_sink bs_sink_nifti = { .type = "nifti",

@@ -29,11 +29,7 @@ static int png_put(void *self, const struct bs_mrd_image *head, const char *attr
 	(void)snprintf(title, sizeof(title), "scan %08x, series %u, image %u",
 		       head->measurement_uid, head->image_series_index, head->image_index);
 	rc = bs_pngfile_write(&d, &m, title, attributes, why);
-	if (rc != 0) {
-		bs_draft_drop(&d);
-		return rc;
-	}
-	return bs_imagename_commit(n, &d, head, why);
+	return bs_imagename_commit(n, &d, rc, head, why);
 }
 
 const struct bs_sink bs_sink_png = { .type = "png",

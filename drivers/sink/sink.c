@@ -142,11 +142,10 @@ int bs_imagename_make(const struct bs_imagename *n, char out[BS_DRAFT_PATH],
 	return 0;
 }
 
-int bs_imagename_commit(struct bs_imagename *n, struct bs_draft *d, const struct bs_mrd_image *head,
-			struct bs_fail *why)
+int bs_imagename_commit(struct bs_imagename *n, struct bs_draft *d, int rc,
+			const struct bs_mrd_image *head, struct bs_fail *why)
 {
-	int rc = BS_DRAFT_EXISTS;
-
+	rc = rc == 0 ? BS_DRAFT_EXISTS : rc;
 	for (uint32_t t = 0; rc == BS_DRAFT_EXISTS; t++) {
 		char path[BS_DRAFT_PATH];
 

@@ -121,9 +121,12 @@ int bs_imagename_open(struct bs_imagename *n, const char *target, const char *ex
 /* Makes the name of an image for a try (0, 1, ...; only a folder needs more than one). */
 int bs_imagename_make(const struct bs_imagename *n, char out[BS_DRAFT_PATH],
 		      const struct bs_mrd_image *head, uint32_t try_number, struct bs_fail *why);
-/* Finds a name for a finished draft and commits it; drops it on failure. Counts the image. */
-int bs_imagename_commit(struct bs_imagename *n, struct bs_draft *d, const struct bs_mrd_image *head,
-			struct bs_fail *why);
+/*
+ * Finds a name for a finished draft and commits it; drops it on failure, and where rc says that it
+ * could not be written. Counts the image.
+ */
+int bs_imagename_commit(struct bs_imagename *n, struct bs_draft *d, int rc,
+			const struct bs_mrd_image *head, struct bs_fail *why);
 /*
  * Sets the number, from 1, of the next image if the target is a file. self: a sink whose first
  * member is a struct bs_imagename.

@@ -247,13 +247,12 @@ void bs_espirit_close(struct bs_espirit *e)
  * Takes a batch of eigenvectors, one in each lane; those of places are divided by their singular
  * value.
  */
-static void take_vectors(void *arg, int task, int member)
+static void take_vectors(void *arg, int task)
 {
 	struct bs_espirit *e = arg;
 	const uint32_t at = (uint32_t)task;
 	float *to = (e->k.of_places ? e->u : e->v) + (size_t)at * 2 * BATCH;
 
-	(void)member;
 	for (uint32_t j = 0; j < BATCH; j++) {
 		const uint32_t column = e->first + j;
 		const double *from = e->gram + 2 * ((size_t)column * e->k.rows + at);
@@ -291,7 +290,7 @@ static void transform_axis(const struct bs_espirit *e, const struct axis *a, flo
 }
 
 /* Transforms a coil's kernels of the batch to the points: v to f. */
-static void transform_kernels(void *arg, int task, int member)
+static void transform_kernels(void *arg, int task)
 {
 	struct bs_espirit *e = arg;
 	const uint32_t *k = e->s.kernel;
@@ -305,7 +304,6 @@ static void transform_kernels(void *arg, int task, int member)
 	const struct axis y = { e->dft[1], k[1], n[1], BATCH, n[0], k[2] };
 	const struct axis z = { e->dft[2], k[2], n[2], BATCH, (size_t)n[0] * n[1], 1 };
 
-	(void)member;
 	if (e->k.of_places) {
 		struct bs_maps_patch p = { .samples = e->block +
 						      2 * (size_t)task * bs_box_size(e->k.block) };
@@ -320,12 +318,11 @@ static void transform_kernels(void *arg, int task, int member)
 	transform_axis(e, &z, e->f + (size_t)task * points * lanes, two);
 }
 
-static void correlate(void *arg, int task, int member)
+static void correlate(void *arg, int task)
 {
 	struct bs_espirit *e = arg;
 	const size_t lanes = 2 * BATCH;
 
-	(void)member;
 	e->simd->outer(e->g[0] + (size_t)task * 2 * e->pairs, e->f + (size_t)task * lanes,
 		       (size_t)bs_box_size(e->points) * lanes, e->s.coils, e->pairs);
 }
@@ -433,9 +430,9 @@ int bs_espirit_calibrate(struct bs_espirit *e, const uint32_t size[3], const flo
 		return rc;
 	memset(e->g[0], 0, (size_t)points * e->pairs * 8);
 	for (e->first = 0; e->first < e->kept; e->first += BATCH) {
-		bs_team_run(e->team, take_vectors, e, (int)e->k.rows);
-		bs_team_run(e->team, transform_kernels, e, (int)e->s.coils);
-		bs_team_run(e->team, correlate, e, (int)points);
+		bs_team_do(e->team, take_vectors, e, (int)e->k.rows);
+		bs_team_do(e->team, transform_kernels, e, (int)e->s.coils);
+		bs_team_do(e->team, correlate, e, (int)points);
 	}
 	to_lags(e);
 	return 0;

@@ -12,7 +12,6 @@
 #ifndef BS_GPU_DEVICE_MEMORY_H
 #define BS_GPU_DEVICE_MEMORY_H
 
-#include "core/memory/arena.h"
 #include "core/err.h"
 #include "core/protocol.h"
 

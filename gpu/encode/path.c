@@ -393,7 +393,7 @@ static double path_sum(const struct bs_encoder *e)
 }
 
 /* images[c] = S_c in; each task takes a block of a coil. */
-static void to_coils(void *arg, int task, int member)
+static void to_coils(void *arg, int task)
 {
 	const struct paths *f = arg;
 	const uint64_t coil = (uint64_t)(task / bs_blocks(f->voxels)) * f->voxels;
@@ -403,7 +403,6 @@ static void to_coils(void *arg, int task, int member)
 	const float *restrict in = f->in + 2 * from;
 	float *restrict out = f->images + 2 * (coil + from);
 
-	(void)member;
 	for (uint64_t v = 0; v < n; v++) {
 		out[2 * v] = s[2 * v] * in[2 * v] - s[2 * v + 1] * in[2 * v + 1];
 		out[2 * v + 1] = s[2 * v] * in[2 * v + 1] + s[2 * v + 1] * in[2 * v];
@@ -411,13 +410,12 @@ static void to_coils(void *arg, int task, int member)
 }
 
 /* out = sum_c conj(S_c) images[c]; each task takes a block. */
-static void from_coils(void *arg, int task, int member)
+static void from_coils(void *arg, int task)
 {
 	const struct paths *f = arg;
 	uint64_t from;
 	const uint64_t n = bs_block(f->voxels, task, &from);
 
-	(void)member;
 	bs_blocks_combine(f->out + 2 * from, f->maps + 2 * from, f->images + 2 * from, f->together,
 			  f->voxels, n);
 }
@@ -435,10 +433,10 @@ static void path_normal(void *encoder, const float *maps, const float *in, float
 	f->maps = maps;
 	f->in = in;
 	f->out = out;
-	bs_team_run(f->team, to_coils, f, bs_blocks(f->voxels) * (int)f->together);
+	bs_team_do(f->team, to_coils, f, bs_blocks(f->voxels) * (int)f->together);
 	bs_nufft_forward(f->nufft, f->images, f->at);
 	bs_nufft_adjoint(f->nufft, f->at, f->images);
-	bs_team_run(f->team, from_coils, f, bs_blocks(f->voxels));
+	bs_team_do(f->team, from_coils, f, bs_blocks(f->voxels));
 }
 
 const struct bs_encoding bs_encode_path = {

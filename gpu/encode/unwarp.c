@@ -58,7 +58,7 @@ static void next_weights(struct aim *a, float w[2 * LANES], uint32_t n, bool odd
 }
 
 /* Makes the voxels of one line, up to LANES neighbors, in all coils. */
-static void move_back(void *arg, int task, int member)
+static void move_back(void *arg, int task)
 {
 	const struct unwarp *u = arg;
 	const uint32_t lines = u->p->matrix[1];
@@ -73,7 +73,6 @@ static void move_back(void *arg, int task, int member)
 	float w[2 * LANES];
 	struct aim a;
 
-	(void)member;
 	aim_at(&a, u, y, x, n);
 	for (uint32_t from = 0; from < lines; from++) {
 		const float *in = u->in + 2 * ((size_t)from * columns + x);
@@ -93,6 +92,5 @@ void bs_unwarp(struct bs_team *team, const struct bs_protocol *p, const float *h
 {
 	struct unwarp u = { p, bs_unwarp_per_hz(p, falling), hz, images, out };
 
-	bs_team_run(team, move_back, &u,
-		    (int)(p->matrix[1] * ((p->matrix[0] + LANES - 1) / LANES)));
+	bs_team_do(team, move_back, &u, (int)(p->matrix[1] * ((p->matrix[0] + LANES - 1) / LANES)));
 }

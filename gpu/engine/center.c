@@ -448,7 +448,7 @@ static void along(const float *dft, uint32_t points, uint32_t n, size_t inner, s
 }
 
 /* Transforms a coil's image to the points of the block. */
-static void transform(void *arg, int task, int member)
+static void transform(void *arg, int task)
 {
 	const struct bs_center *c = arg;
 	const uint32_t *m = c->low.matrix;
@@ -456,7 +456,6 @@ static void transform(void *arg, int task, int member)
 	float *one = c->between + 2 * (size_t)task * between(c);
 	float *two = one + 2 * (size_t)n[0] * m[1] * m[2];
 
-	(void)member;
 	along(c->dft[0], n[0], m[0], 1, (size_t)m[1] * m[2],
 	      c->image + 2 * (size_t)task * bs_box_size(m), one);
 	along(c->dft[1], n[1], m[1], n[0], m[2], one, two);
@@ -473,7 +472,7 @@ int bs_center_block(struct bs_center *c, uint32_t frame, const uint8_t *held, ui
 
 	if (rc != 0)
 		return bs_fail(why, rc, "the center of k-space: %s", report.why.text);
-	bs_team_run(c->team, transform, c, (int)c->low.coils);
+	bs_team_do(c->team, transform, c, (int)c->low.coils);
 	memcpy(lines, c->lines, sizeof(c->lines));
 	*block = c->block;
 	return 0;

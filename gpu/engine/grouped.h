@@ -16,8 +16,6 @@
 
 #include "core/engine.h"
 
-BS_C_BEGIN
-
 static inline bool bs_grouped(const struct bs_protocol *p)
 {
 	return bs_plan_groups(&p->plan) && !p->plan.on_grid;
@@ -26,5 +24,4 @@ static inline bool bs_grouped(const struct bs_protocol *p)
 /* For the places host and GPU. */
 extern const struct bs_engine bs_engine_grouped, bs_engine_grouped_cuda;
 
-BS_C_END
 #endif

@@ -237,7 +237,7 @@ static void sample_factors(struct bs_exact *p, uint32_t from, uint32_t n)
 }
 
 /* Makes part of the block's table of one axis; tasks after the axes make the samples' factors. */
-static void make_tables(void *arg, int task, int member)
+static void make_tables(void *arg, int task)
 {
 	struct bs_exact *p = arg;
 	const struct bs_exact_half *v = p->v;
@@ -248,7 +248,6 @@ static void make_tables(void *arg, int task, int member)
 	size_t at = (size_t)from * v->real_bytes;
 	const float *k;
 
-	(void)member;
 	if (n == 0)
 		return;
 	if (n > v->inner)
@@ -325,7 +324,7 @@ static void sum_samples(struct bs_exact *p, uint32_t state, uint64_t first, uint
 		p->at = first + done;
 		p->count = count - done < BLOCK ? (uint32_t)(count - done) : BLOCK;
 		p->data = data + done * p->comps;
-		bs_team_run(p->team, make_tables, p, (int)((p->dims + 1) * (BLOCK / p->v->inner)));
+		bs_team_do(p->team, make_tables, p, (int)((p->dims + 1) * (BLOCK / p->v->inner)));
 		bs_team_run(p->team, add_panel, p, (int)(p->planes * p->panels));
 		if (p->progress != NULL)
 			p->progress(p->progress_arg,
@@ -438,7 +437,7 @@ static void gather_row(const struct bs_exact *p, uint32_t coil, uint64_t row, in
 }
 
 /* A task unfolds one outer voxel of a coil. */
-static void unfold(void *arg, int task, int member)
+static void unfold(void *arg, int task)
 {
 	struct bs_exact *p = arg;
 	uint32_t coil = (uint32_t)task / p->outer;
@@ -449,7 +448,6 @@ static void unfold(void *arg, int task, int member)
 	double sign[2] = { 1.0, 1.0 };
 	int si[2] = { -1, -1 };
 
-	(void)member;
 	si[0] = axis_sine(p->outer, outer, &co[0], &sign[0]);
 	for (uint32_t mid = 0; mid < p->middle; mid++) {
 		uint64_t at = (((uint64_t)coil * p->outer + outer) * p->middle + mid) * p->columns;
@@ -487,7 +485,7 @@ static void finish_state(struct bs_exact *p, uint32_t state, void *image, bool t
 	p->sum = p->sums + state * p->sums_size;
 	p->out = image;
 	p->out_twice = twice;
-	bs_team_run(p->team, unfold, p, (int)(p->s.coils * p->outer));
+	bs_team_do(p->team, unfold, p, (int)(p->s.coils * p->outer));
 }
 
 void bs_exact_finish(struct bs_exact *p, uint32_t state, float *image)

@@ -15,10 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/err.h"
 #include "core/thread/team.h"
-
-BS_C_BEGIN
 
 /* Doubles from one row of the grid to the next. */
 static inline size_t bs_hermitian_row(uint32_t size)
@@ -28,5 +25,4 @@ static inline size_t bs_hermitian_row(uint32_t size)
 
 int bs_hermitian_spectrum(double *grid, const uint32_t size[3], struct bs_team *team);
 
-BS_C_END
 #endif

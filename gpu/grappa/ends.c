@@ -37,13 +37,12 @@ void bs_grappa_ends_tables(struct bs_grappa_ends *e, struct bs_team *team)
 }
 
 /* A task finds the sums of a line of hybrid. The sums of missing lines are not read. */
-static void find_samples(void *arg, int task, int member)
+static void find_samples(void *arg, int task)
 {
 	struct bs_grappa_ends *e = arg;
 	const uint32_t n = 4 * e->reach;
 	float *to = e->samples + (size_t)task * e->coils * n * 2;
 
-	(void)member;
 	for (uint32_t c = 0; c < e->coils; c++, to += 2 * (size_t)n) {
 		e->simd->dots(e->hybrid + 2 * ((size_t)c * e->lines + (size_t)task) * e->columns,
 			      2 * e->columns, e->wave, e->step, n, to);
@@ -92,7 +91,7 @@ static void lacks(const struct bs_grappa_ends *e, uint32_t end, const float *wei
 }
 
 /* A task corrects one coil of a neighborhood's missing lines. */
-static void mend_lines(void *arg, int task, int member)
+static void mend_lines(void *arg, int task)
 {
 	struct bs_grappa_ends *e = arg;
 	const uint32_t coil = (uint32_t)task % e->coils;
@@ -102,7 +101,6 @@ static void mend_lines(void *arg, int task, int member)
 	const float *weights = e->weights[which] + coil * of_coil;
 	float *to = e->hybrid + 2 * (size_t)coil * e->lines * e->columns;
 
-	(void)member;
 	for (uint32_t h = 0; h < p->count; h++) {
 		float *line = to + 2 * (size_t)e->at[p->first + h];
 		float sample[2 * BS_GRAPPA_KERNEL_X];
@@ -128,6 +126,6 @@ void bs_grappa_ends_run(struct bs_grappa_ends *e, const struct bs_neighbors *nea
 	e->at = at;
 	e->from = from;
 	e->hybrid = hybrid;
-	bs_team_run(e->team, find_samples, e, (int)e->lines);
-	bs_team_run(e->team, mend_lines, e, (int)(near->count * e->coils));
+	bs_team_do(e->team, find_samples, e, (int)e->lines);
+	bs_team_do(e->team, mend_lines, e, (int)(near->count * e->coils));
 }

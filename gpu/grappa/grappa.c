@@ -358,13 +358,12 @@ static int store_weights(const struct bs_grappa *g, uint32_t sources, struct tap
 }
 
 /* Solves every SOLVERS-th neighborhood that is to be done, from the task's number on. */
-static void solve_some(void *arg, int task, int member)
+static void solve_some(void *arg, int task)
 {
 	struct bs_grappa *g = arg;
 	struct solver *s = &g->solver[task];
 	const uint32_t variants = 1 + ends_of(&g->s);
 
-	(void)member;
 	s->failed = UINT32_MAX;
 	for (uint32_t i = (uint32_t)task; i < g->todos * variants && s->failed == UINT32_MAX;
 	     i += SOLVERS) {
@@ -387,7 +386,7 @@ static void solve_some(void *arg, int task, int member)
 }
 
 /* A task subtracts a solved neighborhood's wrapping weights from those of the ends. */
-static void subtract(void *arg, int task, int member)
+static void subtract(void *arg, int task)
 {
 	struct bs_grappa *g = arg;
 	const uint32_t which = g->todo[task];
@@ -395,7 +394,6 @@ static void subtract(void *arg, int task, int member)
 	const float *whole = g->weights[which];
 	float *end = (float *)whole + size;
 
-	(void)member;
 	for (uint32_t e = 0; e < ends_of(&g->s); e++, end += size)
 		for (size_t i = 0; i < size; i++)
 			end[i] -= whole[i];
@@ -407,11 +405,11 @@ static int make_weights(struct bs_grappa *g, struct bs_fail *why)
 	uint32_t failed = UINT32_MAX;
 	uint32_t line;
 
-	bs_team_run(g->team, solve_some, g, (int)SOLVERS);
+	bs_team_do(g->team, solve_some, g, (int)SOLVERS);
 	for (uint32_t i = 0; i < SOLVERS; i++)
 		failed = g->solver[i].failed < failed ? g->solver[i].failed : failed;
 	if (failed == UINT32_MAX) {
-		bs_team_run(g->team, subtract, g, (int)g->todos);
+		bs_team_do(g->team, subtract, g, (int)g->todos);
 		return 0;
 	}
 	p = &g->near.one[failed];

@@ -134,7 +134,7 @@ static void separate_block(void *arg, int task, int member)
 }
 
 /* Each task finds what pairs read of one coil in padded. */
-static void find_ends(void *arg, int task, int member)
+static void find_ends(void *arg, int task)
 {
 	const struct bs_separate *p = arg;
 	const uint32_t columns = p->s.columns;
@@ -143,7 +143,6 @@ static void find_ends(void *arg, int task, int member)
 	struct pair pair[PAIRS];
 	const uint32_t pairs = list_pairs(&p->s, pair);
 
-	(void)member;
 	for (uint32_t y = 0; y < p->rows; y++, line += (size_t)2 * p->row) {
 		p->simd->dots(line, 2 * columns, p->wave, p->phase_step, p->s.kernel[0] / 2 * 2,
 			      sample);
@@ -259,7 +258,7 @@ void bs_separate_run(struct bs_separate *p, const struct bs_separation *now)
 		p->at[p->count++] = bs_slice_index(y, now->lines, now->wrapped) * s->columns;
 	}
 	if (s->kernel[0] > 1)
-		bs_team_run(p->team, find_ends, p, (int)s->coils);
+		bs_team_do(p->team, find_ends, p, (int)s->coils);
 	bs_team_run(p->team, separate_block, p, (int)(blocks * now->bands * s->coils));
 	bs_team_run(p->team, finish_coil, p, (int)(now->bands * s->coils));
 }

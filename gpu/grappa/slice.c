@@ -177,14 +177,13 @@ void bs_slice_apply(struct bs_slice *p, uint32_t group, uint32_t band, const flo
 /* ---- weights ---- */
 
 /* A task lays a coil's lines of the sum of the references, with their phases. */
-static void lay_coil(void *arg, int task, int member)
+static void lay_coil(void *arg, int task)
 {
 	static const float none[2] = { 1.0f, 0.0f };
 	const struct bs_slice *p = arg;
 	const struct laying *l = &p->laying;
 	const struct bs_slice_references *r = l->references;
 
-	(void)member;
 	for (uint32_t i = 0; i < r->lines * (l->end - l->first); i++) {
 		const uint32_t y = i / (l->end - l->first);
 		const uint32_t b = l->first + i % (l->end - l->first);
@@ -208,7 +207,7 @@ static void lay_coil(void *arg, int task, int member)
 static void lay_references(struct bs_slice *p, const struct laying *l)
 {
 	p->laying = *l;
-	bs_team_run(p->gram.team, lay_coil, p, (int)p->s.coils);
+	bs_team_do(p->gram.team, lay_coil, p, (int)p->s.coils);
 }
 
 static void make_phases(const struct bs_slice *p, const struct bs_slice_references *r,
@@ -251,12 +250,11 @@ static int make_equations(struct bs_slice *p, const float *phases,
 }
 
 /* A task solves for the weights of a band; what is not finite stays so, and is found later. */
-static void substitute(void *arg, int task, int member)
+static void substitute(void *arg, int task)
 {
 	const struct bs_slice *p = arg;
 	const uint32_t n = bs_slice_unknowns(&p->s);
 
-	(void)member;
 	(void)bs_dense_substitute(n, p->s.coils, p->gram.g,
 				  p->right + (size_t)2 * n * p->s.coils * (uint32_t)task, NULL);
 }
@@ -280,7 +278,7 @@ static int solve(struct bs_slice *p, struct bs_fail *why)
 		a[2 * j * (n + 1)] += p->s.lambda * trace / n;
 	rc = bs_dense_cholesky(n, a, why);
 	if (rc == 0)
-		bs_team_run(p->gram.team, substitute, p, (int)p->s.bands);
+		bs_team_do(p->gram.team, substitute, p, (int)p->s.bands);
 	return rc;
 }
 

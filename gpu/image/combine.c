@@ -95,13 +95,12 @@ static void block_sense(const struct bs_combination *c, uint64_t from, uint32_t 
 	store_values(c, from, re, im, n);
 }
 
-static void block(void *arg, int task, int member)
+static void block(void *arg, int task)
 {
 	const struct bs_combination *c = arg;
 	uint64_t from = (uint64_t)task * BLOCK;
 	uint32_t n = c->voxels - from < BLOCK ? (uint32_t)(c->voxels - from) : BLOCK;
 
-	(void)member;
 	switch (c->how) {
 	case BS_COMBINE_NONE:
 		block_none(c, from, n);
@@ -117,7 +116,7 @@ static void block(void *arg, int task, int member)
 
 void bs_combine(struct bs_team *team, struct bs_combination c)
 {
-	bs_team_run(team, block, &c, (int)((c.voxels + BLOCK - 1) / BLOCK));
+	bs_team_do(team, block, &c, (int)((c.voxels + BLOCK - 1) / BLOCK));
 }
 
 /* ---- with the protocol's own matrix ---- */
@@ -268,14 +267,13 @@ void bs_combiner_close(struct bs_combiner *c)
 }
 
 /* Adds the next coil's power to the image, which holds the sum of the coils before it. */
-static void add_power(void *arg, int task, int member)
+static void add_power(void *arg, int task)
 {
 	const struct bs_combiner *c = arg;
 	const size_t step = c->output == BS_OUTPUT_COMPLEX ? 2 : 1;
 	uint64_t from = (uint64_t)task * BLOCK;
 	uint64_t to = from + BLOCK < c->image_voxels ? from + BLOCK : c->image_voxels;
 
-	(void)member;
 	for (uint64_t v = from; v < to; v++) {
 		const float *in = c->resized + 2 * v;
 		float sum = c->first ? 0.0f : c->image[step * v];
@@ -322,7 +320,7 @@ static void resize_and_combine(struct bs_combiner *c, const float *coil_images, 
 		bs_resize_run(c->resize, in, c->resized);
 		c->first = coil == 0;
 		c->last = coil + 1 == c->coils;
-		bs_team_run(c->team, add_power, c, (int)((c->image_voxels + BLOCK - 1) / BLOCK));
+		bs_team_do(c->team, add_power, c, (int)((c->image_voxels + BLOCK - 1) / BLOCK));
 	}
 }
 
@@ -334,7 +332,7 @@ struct velocity {
 	float *out;
 };
 
-static void block_velocity(void *arg, int task, int member)
+static void block_velocity(void *arg, int task)
 {
 	const struct velocity *c = arg;
 	uint64_t from = (uint64_t)task * BLOCK;
@@ -342,7 +340,6 @@ static void block_velocity(void *arg, int task, int member)
 	float re[BLOCK] = { 0 };
 	float im[BLOCK] = { 0 };
 
-	(void)member;
 	for (uint32_t coil = 0; coil < c->coils; coil++) {
 		const float *in = c->in + 2 * (coil * c->voxels + from);
 		const float *ref = c->reference + 2 * (coil * c->voxels + from);
@@ -377,7 +374,7 @@ static void make_velocity(struct bs_combiner *c, const float *coil_images,
 			      .out = image };
 
 	v.in = leaving(c, coil_images, c->references + 1);
-	bs_team_run(c->team, block_velocity, &v, (int)((v.voxels + BLOCK - 1) / BLOCK));
+	bs_team_do(c->team, block_velocity, &v, (int)((v.voxels + BLOCK - 1) / BLOCK));
 }
 
 void bs_combiner_run(struct bs_combiner *c, const float *coil_images, const float *maps,

@@ -82,7 +82,7 @@ static void put_block(float *restrict out, const float *restrict in, size_t n, b
 			out[i] += in[i];
 }
 
-static void sum_run(void *arg, int task, int member)
+static void sum_run(void *arg, int task)
 {
 	const struct job *j = arg;
 	const struct bs_partial *w = j->w;
@@ -91,7 +91,6 @@ static void sum_run(void *arg, int task, int member)
 	const size_t n = left < RUN ? (size_t)left : RUN;
 	bool any = false;
 
-	(void)member;
 	for (uint32_t b = 0; b < w->blocks; b++) {
 		float *sum = j->block + b * w->stride + at;
 		bool begun = false;
@@ -130,7 +129,7 @@ void bs_partial_sum(struct bs_partial *w, uint32_t frame, const uint8_t *held, f
 		*m |= (held[g] ? ANY : 0) | (held[g] != seen[g] ? STALE : 0);
 		seen[g] = held[g];
 	}
-	bs_team_run(w->team, sum_run, &j, (int)((w->floats + RUN - 1) / RUN));
+	bs_team_do(w->team, sum_run, &j, (int)((w->floats + RUN - 1) / RUN));
 	for (uint32_t b = 0; b < w->blocks; b++)
 		mark[b] = 0;
 }

@@ -99,11 +99,10 @@ static uint64_t end_of(const struct bs_phasestep *t, int task)
 	return end < t->voxels ? end : t->voxels;
 }
 
-static void multiply_echoes(void *arg, int task, int member)
+static void multiply_echoes(void *arg, int task)
 {
 	const struct bs_phasestep *t = arg;
 
-	(void)member;
 	for (uint64_t v = (uint64_t)task * BLOCK; v < end_of(t, task); v++) {
 		double re = 0.0;
 		double im = 0.0;
@@ -120,12 +119,11 @@ static void multiply_echoes(void *arg, int task, int member)
 	}
 }
 
-static void smooth(void *arg, int task, int member)
+static void smooth(void *arg, int task)
 {
 	const struct bs_phasestep *t = arg;
 	const uint32_t *n = t->level[0].size;
 
-	(void)member;
 	for (uint64_t v = (uint64_t)task * BLOCK; v < end_of(t, task); v++) {
 		const int64_t at[3] = { (int64_t)(v % n[0]), (int64_t)(v / n[0] % n[1]),
 					(int64_t)(v / n[0] / n[1]) };
@@ -196,12 +194,11 @@ static const float *block_of(const struct bs_phasestep *t, const uint32_t at[3])
 	return p;
 }
 
-static void find_steps(void *arg, int task, int member)
+static void find_steps(void *arg, int task)
 {
 	const struct bs_phasestep *t = arg;
 	const uint32_t *n = t->level[0].size;
 
-	(void)member;
 	for (uint64_t v = (uint64_t)task * BLOCK; v < end_of(t, task); v++) {
 		const uint32_t at[3] = { (uint32_t)(v % n[0]), (uint32_t)(v / n[0] % n[1]),
 					 (uint32_t)(v / n[0] / n[1]) };
@@ -238,8 +235,8 @@ bool bs_phasestep_run(struct bs_phasestep *t, const float *first, const float *s
 	t->first = first;
 	t->second = second;
 	t->step = step;
-	bs_team_run(t->team, multiply_echoes, t, blocks(t));
-	bs_team_run(t->team, smooth, t, blocks(t));
+	bs_team_do(t->team, multiply_echoes, t, blocks(t));
+	bs_team_do(t->team, smooth, t, blocks(t));
 	/* fmax is not used, because gcc 12 for aarch64 fails over it */
 	for (uint64_t v = 0; v < t->voxels; v++) {
 		const double p = power(t->sums + 2 * v);
@@ -250,6 +247,6 @@ bool bs_phasestep_run(struct bs_phasestep *t, const float *first, const float *s
 	t->least = SIGNAL * SIGNAL * most;
 	for (uint32_t l = 1; l < t->levels; l++)
 		pull(t, l);
-	bs_team_run(t->team, find_steps, t, blocks(t));
+	bs_team_do(t->team, find_steps, t, blocks(t));
 	return !wraps(t);
 }

@@ -410,7 +410,7 @@ static void do_piece(void *arg, int task, int member)
 			memcpy(row_of(p, &w, p->first + slot, y, z), at, (size_t)w.n[0] * 8);
 }
 
-static void crop(void *arg, int task, int member) /* A task crops one z of an image. */
+static void crop(void *arg, int task) /* A task crops one z of an image. */
 {
 	const struct bs_pocs *p = arg;
 	const uint32_t *E = p->s.size;
@@ -418,7 +418,6 @@ static void crop(void *arg, int task, int member) /* A task crops one z of an im
 	const uint32_t image = (uint32_t)task / N[2];
 	const uint32_t z = (uint32_t)task % N[2] + E[2] / 2 - N[2] / 2;
 
-	(void)member;
 	for (uint32_t y = 0; y < N[1]; y++) {
 		const size_t row = ((size_t)image * E[2] + z) * E[1] + y + E[1] / 2 - N[1] / 2;
 
@@ -453,5 +452,5 @@ void bs_pocs_run(struct bs_pocs *p, const struct bs_pocs_span spans[3], float *i
 			    (int)((left < TOGETHER ? left : TOGETHER) * p->tiles[0] * p->tiles[1] *
 				  p->tiles[2]));
 	}
-	bs_team_run(p->team, crop, p, (int)(p->s.images * p->s.matrix[2]));
+	bs_team_do(p->team, crop, p, (int)(p->s.images * p->s.matrix[2]));
 }

@@ -395,13 +395,12 @@ static void apply_block(void *arg, int task, int member)
 	columns_out(u, task, u->out, w.sum, rows);
 }
 
-static void spread_part(void *arg, int part, int member)
+static void spread_part(void *arg, int part)
 {
 	const struct bs_unfold *u = arg;
 	const struct work w = part_of(u, part);
 	const size_t rows = (size_t)(w.z[1] - w.z[0]) * u->s.matrix[1];
 
-	(void)member;
 	for (uint32_t m = 0; m < u->s.sets && u->coil == 0; m++) {
 		const size_t from = m * rows_of(u) + (size_t)w.z[0] * u->s.matrix[1];
 
@@ -411,16 +410,15 @@ static void spread_part(void *arg, int part, int member)
 	spread_coil(u, u->coil, 0, w);
 }
 
-static void keep_part(void *arg, int part, int member)
+static void keep_part(void *arg, int part)
 {
 	const struct bs_unfold *u = arg;
 
-	(void)member;
 	if (u->s.encoded[1] > 1 || part == 0) /* one partition is soon done */
 		keep_lines(u, part_of(u, part));
 }
 
-static void gather_part(void *arg, int part, int member)
+static void gather_part(void *arg, int part)
 {
 	const struct bs_unfold *u = arg;
 	const struct work w = part_of(u, part);
@@ -428,7 +426,6 @@ static void gather_part(void *arg, int part, int member)
 	const float scale = (float)(1.0 / (double)lines_of(&u->s));
 	const float mu = identity_of(u);
 
-	(void)member;
 	gather_coil(u, u->coil, 0, w, 0);
 	for (uint32_t m = 0; m < u->s.sets && u->coil + 1 == u->s.coils; m++) {
 		const size_t from = m * rows_of(u) + (size_t)w.z[0] * u->s.matrix[1];
@@ -445,9 +442,9 @@ static void gather_part(void *arg, int part, int member)
 static void apply_parts(struct bs_unfold *u)
 {
 	for (u->coil = 0; u->coil < u->s.coils; u->coil++) {
-		bs_team_run(u->team, spread_part, u, PARTS);
-		bs_team_run(u->team, keep_part, u, PARTS);
-		bs_team_run(u->team, gather_part, u, PARTS);
+		bs_team_do(u->team, spread_part, u, PARTS);
+		bs_team_do(u->team, keep_part, u, PARTS);
+		bs_team_do(u->team, gather_part, u, PARTS);
 	}
 }
 

@@ -233,12 +233,11 @@ struct brightness {
 	double sum[PARTS];
 };
 
-static void sum_part(void *arg, int part, int member)
+static void sum_part(void *arg, int part)
 {
 	struct brightness *b = arg;
 	const size_t end = b->samples * ((size_t)part + 1) / PARTS;
 
-	(void)member;
 	for (size_t m = b->samples * (size_t)part / PARTS; m < end; m++)
 		b->sum[part] += b->weight[m] *
 				(b->seen != NULL ? b->seen[m]
@@ -253,10 +252,10 @@ static int normalize(float *weight, const struct bs_protocol *p, const struct bs
 	double sum = 0.0;
 
 	if (team != NULL)
-		bs_team_run(team, sum_part, &b, PARTS);
+		bs_team_do(team, sum_part, &b, PARTS);
 	for (int i = 0; i < PARTS; i++) {
 		if (team == NULL)
-			sum_part(&b, i, 0);
+			sum_part(&b, i);
 		sum += b.sum[i];
 	}
 	if (!(sum > 0.0))

@@ -21,13 +21,12 @@ struct copy {
 
 #define COPY_FLOATS 32768u /* floats that a task copies */
 
-static void copy_task(void *arg, int task, int member)
+static void copy_task(void *arg, int task)
 {
 	const struct copy *j = arg;
 	uint64_t first = (uint64_t)task * COPY_FLOATS;
 	uint64_t count = j->floats - first < COPY_FLOATS ? j->floats - first : COPY_FLOATS;
 
-	(void)member;
 	if (j->from != NULL)
 		memcpy(j->to + first, j->from + first, count * sizeof(float));
 	else
@@ -38,7 +37,7 @@ void bs_nufft_copy(struct bs_nufft *n, float *grid, const float *from, uint64_t 
 {
 	struct copy j = { grid, from, cells * 2 * n->shape.width };
 
-	bs_team_run(n->team, copy_task, &j, (int)((j.floats + COPY_FLOATS - 1) / COPY_FLOATS));
+	bs_team_do(n->team, copy_task, &j, (int)((j.floats + COPY_FLOATS - 1) / COPY_FLOATS));
 }
 
 static struct bs_spread spread_of(const struct job *j, uint64_t first, uint64_t count)
@@ -79,7 +78,7 @@ uint64_t bs_nufft_mixed_bytes(const struct bs_grid_shape *g)
 }
 
 /* Copies samples from the lanes to n->mixed, or back. */
-static void mix_task(void *arg, int task, int member)
+static void mix_task(void *arg, int task)
 {
 	const struct job *j = arg;
 	const struct bs_lanes *l = j->lanes;
@@ -88,7 +87,6 @@ static void mix_task(void *arg, int task, int member)
 	uint64_t end = first + MIXED_BLOCK < j->samples ? first + MIXED_BLOCK : j->samples;
 	float *mixed = j->n->mixed + 2 * width * first;
 
-	(void)member;
 	for (uint64_t i = first; i < end; i++)
 		for (size_t c = 0; c < width; c++, mixed += 2) {
 			float *lane = l->data + 2 * (c * l->stride + i);
@@ -109,7 +107,7 @@ static void mix(struct job *j, uint64_t chunk)
 	if (j->n->mixed == NULL)
 		return;
 	j->samples = left < g->chunk ? left : g->chunk;
-	bs_team_run(j->n->team, mix_task, j, (int)((j->samples + MIXED_BLOCK - 1) / MIXED_BLOCK));
+	bs_team_do(j->n->team, mix_task, j, (int)((j->samples + MIXED_BLOCK - 1) / MIXED_BLOCK));
 }
 
 static void gather_mixed(const struct job *j, uint64_t first, uint64_t count, float *to)

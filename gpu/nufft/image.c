@@ -316,12 +316,11 @@ static void wrap_row(const struct bs_nufft *n, float *plane, uint32_t y)
 
 #define WRAP_ROWS 16u
 
-static void wrap_task(void *arg, int task, int member)
+static void wrap_task(void *arg, int task)
 {
 	const struct job *j = arg;
 	uint32_t first = (uint32_t)task * WRAP_ROWS;
 
-	(void)member;
 	for (uint32_t y = first; y < first + WRAP_ROWS && y < j->n->shape.grid[1]; y++)
 		wrap_row(j->n, j->grid, y);
 }
@@ -392,5 +391,5 @@ void bs_nufft_from_image(struct bs_nufft *n, float *grid, const float *image, ui
 	bs_team_run(n->team, x_task, &j, (int)x_blocks(n));
 	if (g->dims == 2)
 		bs_team_run(n->team, y_task, &j, (int)y_blocks(n));
-	bs_team_run(n->team, wrap_task, &j, (int)((g->grid[1] + WRAP_ROWS - 1) / WRAP_ROWS));
+	bs_team_do(n->team, wrap_task, &j, (int)((g->grid[1] + WRAP_ROWS - 1) / WRAP_ROWS));
 }

@@ -138,14 +138,13 @@ static uint64_t span(const struct sorter *s, int task, uint64_t *from)
 	return s->count - *from < SPELL ? s->count : *from + SPELL;
 }
 
-static void sector_task(void *arg, int task, int member)
+static void sector_task(void *arg, int task)
 {
 	const struct sorter *s = arg;
 	const struct bs_grid_shape *g = &s->n->shape;
 	uint64_t i;
 	const uint64_t end = span(s, task, &i);
 
-	(void)member;
 	for (; i < end; i++) {
 		const float *k = k_of(s, s->base + i);
 		uint32_t id = 0;
@@ -158,7 +157,7 @@ static void sector_task(void *arg, int task, int member)
 }
 
 /* Fills the table's values, in the order that its source has by now. */
-static void fill_task(void *arg, int task, int member)
+static void fill_task(void *arg, int task)
 {
 	const struct sorter *s = arg;
 	const struct bs_grid_shape *g = &s->n->shape;
@@ -166,7 +165,6 @@ static void fill_task(void *arg, int task, int member)
 	uint64_t i;
 	const uint64_t end = span(s, task, &i);
 
-	(void)member;
 	for (; i < end; i++) {
 		const uint64_t at = s->base + i;
 		const float *k = k_of(s, s->base + t->source[at]);
@@ -201,7 +199,7 @@ static void sort_chunk(struct sorter *s, uint64_t chunk)
 
 	s->base = base;
 	s->count = count;
-	bs_team_run(s->n->team, sector_task, s, tasks);
+	bs_team_do(s->n->team, sector_task, s, tasks);
 	memset(s->first, 0, (s->sectors + 1) * sizeof(uint32_t));
 	for (uint64_t i = 0; i < count; i++)
 		s->first[s->sector[i] + 1]++;
@@ -222,7 +220,7 @@ static void sort_chunk(struct sorter *s, uint64_t chunk)
 	/* with wider cells, ordering the samples gains less than gathering them loses */
 	if (g->width <= 2)
 		order_runs(s); /* first[] now holds the end of each sector */
-	bs_team_run(s->n->team, fill_task, s, tasks);
+	bs_team_do(s->n->team, fill_task, s, tasks);
 }
 
 /* Finds the bytes of three arrays: the sector of each point, the first point of

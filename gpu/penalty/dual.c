@@ -113,13 +113,12 @@ static struct stretch stretch_at(const struct bs_penalty_axis *a, uint64_t at, u
 }
 
 /* Sets r = D x, by differences, for one block of values. */
-static void differ(void *arg, int task, int member)
+static void differ(void *arg, int task)
 {
 	const struct bs_penalty_plan *p = arg;
 	uint64_t from;
 	const uint64_t end = bs_block(p->size, task, &from) + from;
 
-	(void)member;
 	for (uint32_t a = 0; a < p->axes; a++) {
 		float *restrict r = p->r + 2 * a * p->rows;
 		struct stretch s = { from, 0, false };
@@ -137,14 +136,13 @@ static void differ(void *arg, int task, int member)
 }
 
 /* Sets x = spare - D^H in, by differences, for one block of values. */
-static void gather(void *arg, int task, int member)
+static void gather(void *arg, int task)
 {
 	const struct bs_penalty_plan *p = arg;
 	uint64_t from;
 	const uint64_t end = bs_block(p->size, task, &from) + from;
 	float *restrict x = p->x;
 
-	(void)member;
 	memcpy(x + 2 * from, p->spare + 2 * from, (size_t)(end - from) * 8);
 	for (uint32_t a = 0; a < p->axes; a++) {
 		const float *q = p->in + 2 * a * p->rows;
@@ -162,7 +160,7 @@ static void forward(struct bs_penalty_plan *p, const float *x)
 {
 	p->in = x;
 	if (p->s.kind != BS_PRIOR_W) {
-		bs_team_run(p->team, differ, p, bs_blocks(p->size));
+		bs_team_do(p->team, differ, p, bs_blocks(p->size));
 		return;
 	}
 	for (uint32_t i = 0; i < p->s.images; i++)
@@ -175,7 +173,7 @@ static void adjoint(struct bs_penalty_plan *p, const float *q, float *x)
 	p->in = q;
 	p->x = x;
 	if (p->s.kind != BS_PRIOR_W) {
-		bs_team_run(p->team, gather, p, bs_blocks(p->size));
+		bs_team_do(p->team, gather, p, bs_blocks(p->size));
 		return;
 	}
 	memcpy(x, p->spare, (size_t)p->size * 8);
@@ -199,14 +197,13 @@ static double modulus(const struct bs_penalty_plan *p, const float *v)
 }
 
 /* Sums |r| of a block's rows. */
-static void measure(void *arg, int task, int member)
+static void measure(void *arg, int task)
 {
 	const struct bs_penalty_plan *p = arg;
 	uint64_t from;
 	const uint64_t n = bs_block(p->rows, task, &from);
 	double sum = 0.0;
 
-	(void)member;
 	for (uint64_t i = from; i < from + n; i++)
 		sum += modulus(p, p->r + 2 * i);
 	p->partial[task] = sum;
@@ -216,7 +213,7 @@ static void measure(void *arg, int task, int member)
  * Sets r to q + tau r, cut to the threshold; sums (q - r).(r - p), which is above 0 where the
  * momentum points uphill.
  */
-static void project(void *arg, int task, int member)
+static void project(void *arg, int task)
 {
 	const struct bs_penalty_plan *p = arg;
 	uint64_t from;
@@ -226,7 +223,6 @@ static void project(void *arg, int task, int member)
 	const float t = (float)p->threshold;
 	double uphill = 0.0;
 
-	(void)member;
 	for (uint64_t i = from; i < from + n; i++) {
 		float sum = 0.0f;
 		float keep;
@@ -254,14 +250,13 @@ static void project(void *arg, int task, int member)
 }
 
 /* Sets q = r + c (r - p). */
-static void extrapolate(void *arg, int task, int member)
+static void extrapolate(void *arg, int task)
 {
 	const struct bs_penalty_plan *p = arg;
 	uint64_t from;
 	const uint64_t n = bs_block(p->rows, task, &from);
 	const float c = p->c;
 
-	(void)member;
 	for (uint32_t a = 0; a < components(p); a++) {
 		const uint64_t at = 2 * (a * p->rows + from);
 		const float *restrict r = p->r + at;
@@ -281,13 +276,13 @@ static void dual_step(struct bs_penalty_plan *p, float *x, double *t)
 
 	adjoint(p, p->q, x);
 	forward(p, x);
-	bs_team_run(p->team, project, p, blocks);
+	bs_team_do(p->team, project, p, blocks);
 	next = 0.5 * (1.0 + sqrt(1.0 + 4.0 * *t * *t));
 	if (bs_penalty_sum(p, (uint64_t)blocks) > 0.0)
 		*t = next = 1.0;
 	p->c = (float)((*t - 1.0) / next);
 	*t = next;
-	bs_team_run(p->team, extrapolate, p, blocks);
+	bs_team_do(p->team, extrapolate, p, blocks);
 	p->p = p->r;
 	p->r = was;
 }
@@ -297,7 +292,7 @@ static double dual_value(void *self, const float *x)
 	struct bs_penalty_plan *p = self;
 
 	forward(p, x);
-	bs_team_run(p->team, measure, p, bs_blocks(p->rows));
+	bs_team_do(p->team, measure, p, bs_blocks(p->rows));
 	return p->lambda * bs_penalty_sum(p, (uint64_t)bs_blocks(p->rows));
 }
 

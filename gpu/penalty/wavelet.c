@@ -147,13 +147,12 @@ static void transform(struct bs_penalty_plan *p, float *x, const uint32_t shift[
 }
 
 /* Shrinks coefficients by the threshold, and sums the moduli of what is left. */
-static void shrink(void *arg, int task, int member)
+static void shrink(void *arg, int task)
 {
 	const struct bs_penalty_plan *p = arg;
 	uint64_t from;
 	const uint64_t n = bs_block(p->size, task, &from);
 
-	(void)member;
 	p->partial[task] = p->wavelet->shrink(p->x + 2 * from, n, (float)p->threshold);
 }
 
@@ -163,12 +162,12 @@ static double step_on_grid(struct bs_penalty_plan *p, const uint32_t shift[3], d
 {
 	transform(p, x, shift, false);
 	p->threshold = threshold;
-	bs_team_run(p->team, shrink, p, bs_blocks(p->size));
+	bs_team_do(p->team, shrink, p, bs_blocks(p->size));
 	transform(p, x, shift, true);
 	return bs_penalty_sum(p, (uint64_t)bs_blocks(p->size));
 }
 
-static void average(void *arg, int task, int member) /* Sets x to the mean of it and spare. */
+static void average(void *arg, int task) /* Sets x to the mean of it and spare. */
 {
 	const struct bs_penalty_plan *p = arg;
 	uint64_t from;
@@ -176,7 +175,6 @@ static void average(void *arg, int task, int member) /* Sets x to the mean of it
 	const float *restrict other = p->spare + 2 * from;
 	float *restrict x = p->x + 2 * from;
 
-	(void)member;
 	for (uint64_t i = 0; i < 2 * n; i++)
 		x[i] = 0.5f * (x[i] + other[i]);
 }
@@ -195,7 +193,7 @@ static double wavelet_prox(void *self, double step, uint32_t iteration, float *x
 	memcpy(p->spare, x, (size_t)p->size * 8);
 	sum = step_on_grid(p, shift[1], p->lambda * step, p->spare);
 	sum += step_on_grid(p, shift[0], p->lambda * step, x);
-	bs_team_run(p->team, average, p, bs_blocks(p->size));
+	bs_team_do(p->team, average, p, bs_blocks(p->size));
 	return 0.5 * p->lambda * sum;
 }
 
@@ -207,7 +205,7 @@ static double wavelet_value(void *self, const float *x)
 	memcpy(p->spare, x, (size_t)p->size * 8);
 	transform(p, p->spare, none, false);
 	p->threshold = 0.0;
-	bs_team_run(p->team, shrink, p, bs_blocks(p->size));
+	bs_team_do(p->team, shrink, p, bs_blocks(p->size));
 	return p->lambda * bs_penalty_sum(p, (uint64_t)bs_blocks(p->size));
 }
 

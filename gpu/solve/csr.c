@@ -36,13 +36,12 @@ static void complex_row(const struct product *p, uint64_t row, float *re, float 
 	}
 }
 
-static void block(void *arg, int task, int member)
+static void block(void *arg, int task)
 {
 	const struct product *p = arg;
 	uint64_t from = (uint64_t)task * BLOCK;
 	uint64_t to = p->rows - from < BLOCK ? p->rows : from + BLOCK;
 
-	(void)member;
 	for (uint64_t row = from; row < to; row++) {
 		float re = 0.0f;
 		float im = 0.0f;
@@ -66,7 +65,7 @@ void bs_csr_forward(struct bs_team *team, const struct bs_csr *w, const float *i
 	struct product p = { w->rows, w->start, w->col,        w->value, in,
 			     out,     1.0f,     w->is_complex, false };
 
-	bs_team_run(team, block, &p, (int)((w->rows + BLOCK - 1) / BLOCK));
+	bs_team_do(team, block, &p, (int)((w->rows + BLOCK - 1) / BLOCK));
 }
 
 void bs_csr_adjoint_add(struct bs_team *team, const struct bs_csr *w, float scale, const float *in,
@@ -75,5 +74,5 @@ void bs_csr_adjoint_add(struct bs_team *team, const struct bs_csr *w, float scal
 	struct product p = { w->cols, w->t_start, w->t_row,      w->t_value, in,
 			     out,     scale,      w->is_complex, true };
 
-	bs_team_run(team, block, &p, (int)((w->cols + BLOCK - 1) / BLOCK));
+	bs_team_do(team, block, &p, (int)((w->cols + BLOCK - 1) / BLOCK));
 }

@@ -299,7 +299,7 @@ void bs_ls_hold(struct bs_ls *p, bool hold)
 	refresh(p);
 }
 
-static void add_identity(void *arg, int task, int member)
+static void add_identity(void *arg, int task)
 {
 	const struct bs_ls *p = arg;
 	const uint64_t image = (uint64_t)(task / bs_blocks(p->voxels)) * p->voxels;
@@ -309,12 +309,11 @@ static void add_identity(void *arg, int task, int member)
 	float *restrict out = p->out + 2 * (image + from);
 	const float mu = (float)(alone(p) + (p->w == NULL ? p->mu : 0.0));
 
-	(void)member;
 	for (uint64_t i = 0; i < 2 * n; i++)
 		out[i] += mu * in[i];
 }
 
-static void combine(void *arg, int task, int member)
+static void combine(void *arg, int task)
 {
 	const struct bs_ls *p = arg;
 	const uint32_t image = (uint32_t)(task / bs_blocks(p->voxels));
@@ -322,19 +321,17 @@ static void combine(void *arg, int task, int member)
 	uint64_t from;
 	uint64_t n = bs_block(p->voxels, task % bs_blocks(p->voxels), &from);
 
-	(void)member;
 	bs_blocks_combine(p->out + 2 * (image * p->voxels + from), maps + 2 * from,
 			  p->in + 2 * from, p->s.coils, p->voxels, n);
 }
 
 /* Sums S_c in over the images into seen_c: what the coils measure of them. */
-static void sum_seen(void *arg, int task, int member)
+static void sum_seen(void *arg, int task)
 {
 	const struct bs_ls *p = arg;
 	uint64_t from;
 	uint64_t n = bs_block(p->voxels, task, &from);
 
-	(void)member;
 	for (uint32_t c = 0; c < p->s.coils; c++) {
 		float *restrict out = p->seen + 2 * (c * p->voxels + from);
 
@@ -354,7 +351,7 @@ static void sum_seen(void *arg, int task, int member)
 	}
 }
 
-static void jacobi(void *arg, int task, int member)
+static void jacobi(void *arg, int task)
 {
 	const struct bs_ls *p = arg;
 	uint64_t from;
@@ -363,7 +360,6 @@ static void jacobi(void *arg, int task, int member)
 	const float *restrict inverse = p->inverse + p->set * p->step + from;
 	float *restrict out = p->out + 2 * from;
 
-	(void)member;
 	for (uint64_t i = 0; i < n; i++) {
 		out[2 * i] = in[2 * i] * inverse[i];
 		out[2 * i + 1] = in[2 * i + 1] * inverse[i];
@@ -374,7 +370,7 @@ static void jacobi(void *arg, int task, int member)
 static void apply_together(struct bs_ls *p, const float *in, float *out)
 {
 	p->in = in;
-	bs_team_run(p->team, sum_seen, p, bs_blocks(p->voxels));
+	bs_team_do(p->team, sum_seen, p, bs_blocks(p->voxels));
 	bs_toeplitz_apply(p->toeplitz, p->s.coils, p->seen, p->seen);
 	bs_ls_combine(p, p->seen, out);
 }
@@ -397,14 +393,14 @@ void bs_ls_apply(struct bs_ls *p, const float *in, float *out)
 		return;
 	p->in = in;
 	p->out = out;
-	bs_team_run(p->team, add_identity, p, (int)images_of(&p->s) * bs_blocks(p->voxels));
+	bs_team_do(p->team, add_identity, p, (int)images_of(&p->s) * bs_blocks(p->voxels));
 }
 
 void bs_ls_combine(struct bs_ls *p, const float *in, float *out)
 {
 	p->in = in;
 	p->out = out;
-	bs_team_run(p->team, combine, p, (int)images_of(&p->s) * bs_blocks(p->voxels));
+	bs_team_do(p->team, combine, p, (int)images_of(&p->s) * bs_blocks(p->voxels));
 }
 
 static void apply_system(void *self, const float *in, float *out)
@@ -418,7 +414,7 @@ static void apply_jacobi(void *self, const float *in, float *out)
 
 	p->in = in;
 	p->out = out;
-	bs_team_run(p->team, jacobi, p, bs_blocks(p->voxels));
+	bs_team_do(p->team, jacobi, p, bs_blocks(p->voxels));
 }
 
 static void apply_circulant(void *self, const float *in, float *out)

@@ -128,14 +128,13 @@ struct bs_segments_info bs_segments_info(const struct bs_segments *p)
 /* ---- tasks ---- */
 
 /* Computes the phases of the first segment, and those from one segment to the next. */
-static void start_phases(void *arg, int task, int member)
+static void start_phases(void *arg, int task)
 {
 	struct bs_segments *p = arg;
 	const float *hz = p->hz + (uint64_t)p->slice * p->voxels;
 	uint64_t from;
 	const uint64_t n = bs_block(p->voxels, task, &from);
 
-	(void)member;
 	for (uint64_t v = from; v < from + n; v++) {
 		const double a = -2.0 * M_PI * (double)hz[v] * p->fit.first_s;
 		const double s = -2.0 * M_PI * (double)hz[v] * p->fit.step_s;
@@ -147,7 +146,7 @@ static void start_phases(void *arg, int task, int member)
 	}
 }
 
-static void next_phases(void *arg, int task, int member)
+static void next_phases(void *arg, int task)
 {
 	struct bs_segments *p = arg;
 	float *restrict phase = p->phase;
@@ -155,7 +154,6 @@ static void next_phases(void *arg, int task, int member)
 	uint64_t from;
 	const uint64_t n = bs_block(p->voxels, task, &from);
 
-	(void)member;
 	for (uint64_t v = from; v < from + n; v++) {
 		const float re = phase[2 * v] * step[2 * v] - phase[2 * v + 1] * step[2 * v + 1];
 		const float im = phase[2 * v] * step[2 * v + 1] + phase[2 * v + 1] * step[2 * v];
@@ -166,7 +164,7 @@ static void next_phases(void *arg, int task, int member)
 }
 
 /* images[c] = phase S_c in; each task takes a block of a coil. */
-static void to_segment(void *arg, int task, int member)
+static void to_segment(void *arg, int task)
 {
 	struct bs_segments *p = arg;
 	const int c = task / bs_blocks(p->voxels);
@@ -178,7 +176,6 @@ static void to_segment(void *arg, int task, int member)
 		p->maps != NULL ? p->maps + 2 * ((uint64_t)c * p->voxels + from) : NULL;
 	float *restrict out = p->images + 2 * ((uint64_t)c * p->voxels + from);
 
-	(void)member;
 	for (uint64_t v = 0; v < n; v++) {
 		const float re = phase[2 * v] * in[2 * v] - phase[2 * v + 1] * in[2 * v + 1];
 		const float im = phase[2 * v] * in[2 * v + 1] + phase[2 * v + 1] * in[2 * v];
@@ -189,7 +186,7 @@ static void to_segment(void *arg, int task, int member)
 }
 
 /* out[c] (+)= conj(phase) images[c]; each task takes a block of a coil. */
-static void from_segment(void *arg, int task, int member)
+static void from_segment(void *arg, int task)
 {
 	struct bs_segments *p = arg;
 	const int c = task / bs_blocks(p->voxels);
@@ -199,7 +196,6 @@ static void from_segment(void *arg, int task, int member)
 	const float *restrict in = p->images + 2 * ((uint64_t)c * p->voxels + from);
 	float *restrict out = p->out + 2 * ((uint64_t)c * p->voxels + from);
 
-	(void)member;
 	if (p->first)
 		memset(out, 0, n * 8);
 	for (uint64_t v = 0; v < n; v++) {
@@ -209,7 +205,7 @@ static void from_segment(void *arg, int task, int member)
 }
 
 /* out (+)= conj(phase) sum_c conj(S_c) images[c]; each task takes a block. */
-static void combine_segment(void *arg, int task, int member)
+static void combine_segment(void *arg, int task)
 {
 	struct bs_segments *p = arg;
 	uint64_t from;
@@ -217,7 +213,6 @@ static void combine_segment(void *arg, int task, int member)
 	const float *restrict phase = p->phase + 2 * from;
 	float *restrict out = p->out + 2 * from;
 
-	(void)member;
 	if (p->first)
 		memset(out, 0, n * 8);
 	for (uint32_t c = 0; c < p->s.together; c++) {
@@ -235,7 +230,7 @@ static void combine_segment(void *arg, int task, int member)
 }
 
 /* samples = conj(b) in; each task takes a readout of a coil. */
-static void weigh_samples(void *arg, int task, int member)
+static void weigh_samples(void *arg, int task)
 {
 	struct bs_segments *p = arg;
 	const uint64_t at = 2 * (uint64_t)task * p->s.readout;
@@ -243,7 +238,6 @@ static void weigh_samples(void *arg, int task, int member)
 	const float *restrict in = p->in + at;
 	float *restrict out = p->samples + at;
 
-	(void)member;
 	for (uint32_t i = 0; i < p->s.readout; i++) {
 		out[2 * i] = b[2 * i] * in[2 * i] + b[2 * i + 1] * in[2 * i + 1];
 		out[2 * i + 1] = b[2 * i] * in[2 * i + 1] - b[2 * i + 1] * in[2 * i];
@@ -251,7 +245,7 @@ static void weigh_samples(void *arg, int task, int member)
 }
 
 /* sum (+)= b samples; each task takes a readout of a coil. */
-static void add_samples(void *arg, int task, int member)
+static void add_samples(void *arg, int task)
 {
 	struct bs_segments *p = arg;
 	const uint64_t at = 2 * (uint64_t)task * p->s.readout;
@@ -259,7 +253,6 @@ static void add_samples(void *arg, int task, int member)
 	const float *restrict in = p->samples + at;
 	float *restrict out = p->sum + at;
 
-	(void)member;
 	if (p->first)
 		memset(out, 0, (size_t)p->s.readout * 8);
 	for (uint32_t i = 0; i < p->s.readout; i++) {
@@ -273,7 +266,7 @@ static void add_samples(void *arg, int task, int member)
 /* Sets the phases and factors of segment l. Segments must be taken in order. */
 static void go_to(struct bs_segments *p, uint32_t l)
 {
-	bs_team_run(p->team, l == 0 ? start_phases : next_phases, p, bs_blocks(p->voxels));
+	bs_team_do(p->team, l == 0 ? start_phases : next_phases, p, bs_blocks(p->voxels));
 	p->factor = p->b + 2 * (uint64_t)l * p->s.readout;
 	p->first = l == 0;
 }
@@ -293,13 +286,13 @@ static void adjoint(struct bs_segments *p, const float *maps, const float *data,
 	for (uint32_t l = 0; l < p->fit.segments; l++) {
 		go_to(p, l);
 		p->in = data;
-		bs_team_run(p->team, weigh_samples, p, readout_tasks(p));
+		bs_team_do(p->team, weigh_samples, p, readout_tasks(p));
 		bs_nufft_adjoint(p->nufft, p->samples, p->images);
 		if (maps != NULL)
-			bs_team_run(p->team, combine_segment, p, bs_blocks(p->voxels));
+			bs_team_do(p->team, combine_segment, p, bs_blocks(p->voxels));
 		else
-			bs_team_run(p->team, from_segment, p,
-				    bs_blocks(p->voxels) * (int)p->s.together);
+			bs_team_do(p->team, from_segment, p,
+				   bs_blocks(p->voxels) * (int)p->s.together);
 	}
 }
 
@@ -314,9 +307,9 @@ void bs_segments_normal(struct bs_segments *p, const float *maps, const float *i
 		go_to(p, l);
 		p->in = in;
 		p->maps = maps;
-		bs_team_run(p->team, to_segment, p, bs_blocks(p->voxels) * (int)p->s.together);
+		bs_team_do(p->team, to_segment, p, bs_blocks(p->voxels) * (int)p->s.together);
 		bs_nufft_forward(p->nufft, p->images, p->samples);
-		bs_team_run(p->team, add_samples, p, readout_tasks(p));
+		bs_team_do(p->team, add_samples, p, readout_tasks(p));
 	}
 	adjoint(p, maps, p->sum, out);
 }

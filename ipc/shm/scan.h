@@ -37,6 +37,18 @@ struct bs_scan_counts {
 	uint64_t lost; /* number of the first message that never came or was refused; 0: none */
 };
 
+/* What has come of a scan, and what went wrong. A new ingest goes on with it. */
+struct bs_scan_so_far {
+	uint64_t acqs; /* ACQ messages that came, used or not */
+	int64_t ack_time_ns;
+	uint32_t deaths;  /* ingests in a row that died handling a message while next was died_at */
+	uint64_t died_at; /* value of next at the deaths that are counted */
+	uint32_t recon_deaths;  /* recons in a row that died while recon_at was recon_died_at */
+	uint64_t recon_died_at; /* value of recon_at at the deaths that are counted */
+	struct bs_scan_counts count;
+	struct bs_fail fault; /* first fault of the scan; code 0: none */
+};
+
 /*
  * A step of a scan: all that an ingest which replaces another needs to go on with the scan, and the
  * entry for recon's queue that belongs to the step. There are two copies. One is valid; the next
@@ -53,16 +65,9 @@ struct bs_scan_step {
 	uint64_t next;    /* the first sequence number that is neither held nor given up */
 	/* least number that the sender has sent since a new start; 0: there was no new start */
 	uint64_t heard_from;
-	uint64_t acqs; /* ACQ messages that came, used or not */
-	int64_t ack_time_ns;
 	uint32_t gaps;
-	uint32_t deaths;  /* ingests in a row that died handling a message while next was died_at */
-	uint64_t died_at; /* value of next at the deaths that are counted */
-	uint32_t recon_deaths;  /* recons in a row that died while recon_at was recon_died_at */
-	uint64_t recon_died_at; /* value of recon_at at the deaths that are counted */
 	struct bs_gap gap[BS_GAPS_MAX];
-	struct bs_scan_counts count;
-	struct bs_fail fault; /* first fault of the scan; code 0: none */
+	struct bs_scan_so_far so_far;
 };
 
 /*

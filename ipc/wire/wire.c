@@ -49,15 +49,19 @@ int bs_wire_get_reply(struct bs_wire_reply *v, const unsigned char *p, size_t le
 	return 0;
 }
 
+static const struct bs_field outcome_fields[] = { BS_FIELD(0, bs_wire_outcome, code),
+						  BS_FIELD(4, bs_wire_outcome, undelivered),
+						  BS_FIELD(8, bs_wire_outcome, acquisitions),
+						  BS_FIELD(16, bs_wire_outcome, images),
+						  BS_FIELD(24, bs_wire_outcome, gaps),
+						  BS_FIELD(32, bs_wire_outcome, duplicates),
+						  BS_FIELD(40, bs_wire_outcome, rejected),
+						  BS_FIELD(48, bs_wire_outcome, late),
+						  { 0 } };
+
 void bs_wire_put_outcome(unsigned char out[BS_WIRE_OUTCOME_BYTES], const struct bs_wire_outcome *o)
 {
-	const uint64_t count[6] = { o->acquisitions, o->images,   o->gaps,
-				    o->duplicates,   o->rejected, o->late };
-
-	bs_put_le(out, (uint32_t)o->code, 4);
-	bs_put_le(out + 4, o->undelivered, 4);
-	for (int i = 0; i < 6; i++)
-		bs_put_le(out + 8 + 8 * (size_t)i, count[i], 8);
+	bs_put_fields(out, o, outcome_fields);
 	put_text(out + 56, o->text, sizeof(o->text));
 	for (int i = 0; i < BS_KINDS; i++) {
 		unsigned char *at = out + 440 + 16 * (size_t)i;
@@ -70,16 +74,11 @@ void bs_wire_put_outcome(unsigned char out[BS_WIRE_OUTCOME_BYTES], const struct 
 int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_t len,
 			struct bs_fail *why)
 {
-	uint64_t *const count[6] = { &o->acquisitions, &o->images,   &o->gaps,
-				     &o->duplicates,   &o->rejected, &o->late };
 	int rc = exact(len, BS_WIRE_OUTCOME_BYTES, "outcome", why);
 
 	if (rc != 0)
 		return rc;
-	o->code = (int32_t)bs_get_le(p, 4);
-	o->undelivered = (uint32_t)bs_get_le(p + 4, 4);
-	for (int i = 0; i < 6; i++)
-		*count[i] = bs_get_le(p + 8 + 8 * (size_t)i, 8);
+	bs_get_fields(o, p, outcome_fields);
 	get_text(o->text, p + 56, sizeof(o->text));
 	for (int i = 0; i < BS_KINDS; i++) {
 		const unsigned char *at = p + 440 + 16 * (size_t)i;
@@ -90,12 +89,15 @@ int bs_wire_get_outcome(struct bs_wire_outcome *o, const unsigned char *p, size_
 	return 0;
 }
 
+static const struct bs_field ack_fields[] = { BS_FIELD(0, bs_wire_ack, held),
+					      BS_FIELD(8, bs_wire_ack, durable),
+					      BS_FIELD(16, bs_wire_ack, unprotected),
+					      BS_FIELD(24, bs_wire_ack, log),
+					      { 0 } };
+
 void bs_wire_put_ack(unsigned char out[BS_WIRE_ACK_BYTES], const struct bs_wire_ack *a)
 {
-	bs_put_le(out, a->held, 8);
-	bs_put_le(out + 8, a->durable, 8);
-	bs_put_le(out + 16, a->unprotected, 8);
-	bs_put_le(out + 24, a->log, 4);
+	bs_put_fields(out, a, ack_fields);
 	bs_put_le(out + 28, 0, 4);
 }
 
@@ -105,10 +107,7 @@ int bs_wire_get_ack(struct bs_wire_ack *a, const unsigned char *p, size_t len, s
 
 	if (rc != 0)
 		return rc;
-	a->held = bs_get_le(p, 8);
-	a->durable = bs_get_le(p + 8, 8);
-	a->unprotected = bs_get_le(p + 16, 8);
-	a->log = (uint32_t)bs_get_le(p + 24, 4);
+	bs_get_fields(a, p, ack_fields);
 	/* message numbers begin with 0, so the messages up to durable are one more than durable */
 	if (a->durable > a->held ||
 	    (a->unprotected > a->durable && a->unprotected - a->durable > 1))

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "board/command/command.h"
 #include "board/tool/certify/archive.h"
 #include "board/tool/certify/expected.h"
 #include "board/tool/certify/load.h"
@@ -44,12 +45,6 @@ struct certify {
 	uint64_t images; /* number of images that one scan of the recording makes */
 	char doc[BS_STATUS_MAX];
 };
-
-static void print_fault(void *arg, const char *line)
-{
-	(void)arg;
-	(void)fprintf(stderr, "%s\n", line);
-}
 
 static int hash_site(struct bs_certificate *c, struct bs_fail *why)
 {
@@ -280,7 +275,7 @@ static void note_loads(struct certify *w)
 static int load_site(struct bs_certificate *c, const struct bs_certify_request *q,
 		     struct bs_fail *why)
 {
-	if (bs_config_load(&c->site, q->config, print_fault, NULL) != 0)
+	if (bs_config_load(&c->site, q->config, bs_command_tell, stderr) != 0)
 		return bs_fail(why, BS_ERR_CONFIG, "%s: not valid", q->config);
 	c->p = bs_config_choose(&c->site, q->protocol, NULL, why);
 	if (c->p == NULL)

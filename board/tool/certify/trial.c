@@ -229,5 +229,5 @@ bool bs_trial_ask(const struct bs_trial *t, const char *request, char *reply, si
 	char url[200];
 
 	bs_trial_url(t, "status", url, sizeof(url));
-	return bs_status_ask(url, request, reply, cap, ASK_MS, NULL) == 0;
+	return bs_status_ask_sealed(url, NULL, request, reply, cap, ASK_MS, NULL) == 0;
 }

@@ -244,11 +244,6 @@ static bool cut_group(struct job *j)
 	return true;
 }
 
-static void print_fault(void *arg, const char *line)
-{
-	(void)fprintf(arg, "%s\n", line);
-}
-
 static int place_file(struct job *j, struct bs_fail *why)
 {
 	char *real;
@@ -256,7 +251,7 @@ static int place_file(struct job *j, struct bs_fail *why)
 
 	if (strlen(j->q.out) + 6 > BS_PATH_MAX_)
 		return bs_fail(why, BS_ERR_IO, "too long a path: %s", j->q.out);
-	if (j->q.add && bs_config_load(&j->before, j->q.out, print_fault, stderr) != 0)
+	if (j->q.add && bs_config_load(&j->before, j->q.out, bs_command_tell, stderr) != 0)
 		return bs_fail(why, BS_ERR_CONFIG, "%s: a valid site file is wanted to add to",
 			       j->q.out);
 	if (!j->q.force && !j->q.add && access(j->q.out, F_OK) == 0)

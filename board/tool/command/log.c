@@ -2,16 +2,15 @@
  * board/tool/command/log.c - boreside log: the logs of scans: which there are, are they whole,
  * export
  */
-#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "board/tool/audit/audit.h"
 #include "board/tool/command/tools.h"
 #include "config/hint/near.h"
+#include "core/date.h"
 #include "core/progress.h"
 #include "core/text.h"
 #include "drivers/log/folder.h"
@@ -66,18 +65,15 @@ static int list_one(const struct request *q, const char *path)
 	(void)q;
 	struct bs_log_reader *r;
 	struct bs_fail why;
-	char utc[32] = "";
-	time_t seconds;
-	struct tm t;
+	char utc[BS_UTC_BYTES];
 
 	if (bs_log_open(&r, path, &why) != 0)
 		return fail(&why);
-	seconds = (time_t)(bs_log_begins(r)->started_ns / 1000000000);
-	if (gmtime_r(&seconds, &t) != NULL)
-		(void)strftime(utc, sizeof(utc), "%Y-%m-%d %H:%M:%S", &t);
-	(void)printf("%s UTC  %016llx  %3u segments  %10.3f MB  %s  %s\n", utc,
-		     (unsigned long long)bs_log_begins(r)->session, bs_log_segments(r),
-		     (double)bs_log_bytes(r) * 1e-6, bs_log_sealed(r) ? "sealed" : "open  ", path);
+	(void)printf(
+		"%s UTC  %016llx  %3u segments  %10.3f MB  %s  %s\n",
+		bs_utc_text(utc, "%Y-%m-%d %H:%M:%S", bs_log_begins(r)->started_ns / 1000000000),
+		(unsigned long long)bs_log_begins(r)->session, bs_log_segments(r),
+		(double)bs_log_bytes(r) * 1e-6, bs_log_sealed(r) ? "sealed" : "open  ", path);
 	bs_log_close(r);
 	return 0;
 }

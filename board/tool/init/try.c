@@ -7,16 +7,12 @@
 
 #include "board/arm/memplan.h"
 #include "board/arm/ready.h"
+#include "board/command/command.h"
 #include "board/tool/offline/pipeline.h"
 #include "config/config.h"
 #include "core/thread/clock.h"
 
 #define MIB (UINT64_C(1) << 20)
-
-static void print_fault(void *arg, const char *line)
-{
-	(void)fprintf(arg, "%s\n", line);
-}
 
 /* Prints nothing: a larger node.memory_mib may be all that is needed. */
 static void keep_quiet(void *arg, const char *line)
@@ -28,11 +24,11 @@ static void keep_quiet(void *arg, const char *line)
 int bs_try_check(struct bs_site *site, const char *file, uint64_t *plan_mib)
 {
 	struct bs_memplan *plan;
-	int rc = bs_config_load(site, file, print_fault, stderr);
+	int rc = bs_config_load(site, file, bs_command_tell, stderr);
 
 	if (rc != 0)
 		return rc;
-	rc = bs_ready_protocol(site, &site->protocol[0], print_fault, stderr);
+	rc = bs_ready_protocol(site, &site->protocol[0], bs_command_tell, stderr);
 	plan = malloc(sizeof(*plan));
 	if (rc != 0 || plan == NULL) {
 		free(plan);
@@ -43,14 +39,14 @@ int bs_try_check(struct bs_site *site, const char *file, uint64_t *plan_mib)
 	if (rc == BS_ERR_NOMEM && *plan_mib <= site->memory_mib)
 		rc = BS_ERR_SIZE;
 	if (rc != 0 && rc != BS_ERR_NOMEM)
-		(void)bs_memplan_make(plan, site, print_fault, stderr);
+		(void)bs_memplan_make(plan, site, bs_command_tell, stderr);
 	free(plan);
 	return rc;
 }
 
 void bs_try_places(const struct bs_site *site)
 {
-	(void)bs_ready_places(site, print_fault, stderr);
+	(void)bs_ready_places(site, bs_command_tell, stderr);
 }
 
 struct trial {

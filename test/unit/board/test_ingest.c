@@ -278,7 +278,8 @@ static void test_waiting(void)
 	atomic_store(&o->step, BS_REOPEN_WAITS);
 	in.now.accept_due = false;
 	in.refuses = 0;
-	AWAIT((bs_ingest_receive(&in), in.waiting[0].msg != NULL || in.now.count.waveforms != 0));
+	AWAIT((bs_ingest_receive(&in),
+	       in.waiting[0].msg != NULL || in.now.so_far.count.waveforms != 0));
 	CHECK(in.waiting[0].msg != NULL && in.now.order.next == 1,
 	      "it is not taken: no log would have it");
 	in.now.peer = 0;
@@ -288,7 +289,8 @@ static void test_waiting(void)
 	      "its peer hangs up: it is kept as long as it waits");
 	atomic_store(&o->step, BS_REOPEN_OVER);
 	(void)bs_ingest_receive(&in);
-	CHECK(in.waiting[0].msg == NULL && in.now.count.waveforms == 1 && in.now.order.next == 2,
+	CHECK(in.waiting[0].msg == NULL && in.now.so_far.count.waveforms == 1 &&
+		      in.now.order.next == 2,
 	      "once it can be taken it is");
 	bs_gate_close(&in.gate);
 }

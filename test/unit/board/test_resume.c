@@ -19,9 +19,9 @@ static uint32_t decide(uint64_t seq)
 
 	CHECK(bs_pool_take(env.shm.acq_pool, BS_OWNER_INGEST, &slot), "a slot");
 	bs_order_passed(&in.now.order, seq);
-	in.now.acqs++;
-	in.now.count.acquisitions++;
-	in.now.ack_time_ns = (int64_t)seq * 10;
+	in.now.so_far.acqs++;
+	in.now.so_far.count.acquisitions++;
+	in.now.so_far.ack_time_ns = (int64_t)seq * 10;
 	bs_ingest_commit(&in, &in.now, bs_entry(BS_ENTRY_ACQ, in.now.id, slot));
 	return slot;
 }
@@ -56,7 +56,7 @@ static void test_noise(void)
 	bs_ingest_add_noise(&in, &in.now, &item);
 	CHECK(memcmp(n, &once, sizeof(once)) == 0, "the second time it is the same");
 	bs_order_passed(&in.now.order, 1);
-	in.now.acqs++;
+	in.now.so_far.acqs++;
 	bs_ingest_commit(&in, &in.now, bs_entry(BS_ENTRY_ACQ, in.now.id, item.slot));
 	succeed();
 	CHECK(memcmp(n, &once, sizeof(once)) == 0, "with its step it stays");
@@ -90,7 +90,7 @@ static void test_given_again(void)
 	for (uint32_t i = 1; i <= BS_DEATHS_MAX; i++) {
 		atomic_store(&in.now.record->in_hand, 1);
 		succeed();
-		CHECK(in.feed != NULL && in.now.recon_deaths == 0,
+		CHECK(in.feed != NULL && in.now.so_far.recon_deaths == 0,
 		      "%u times: recon gets it again, and has not died of it", i);
 	}
 	CHECK(in.now.state == BS_STATE_ABORTING && atomic_load(&env.shm.acq_ring->head) == entries,
@@ -123,8 +123,8 @@ static void test_taken_up(void)
 	      "it is to get what the log has");
 	(void)bs_ingest_feed(&in);
 	CHECK(in.feed == NULL && in.now.state == BS_STATE_ABORTING &&
-		      strstr(in.now.fault.text, "none.bslog") != NULL,
-	      "the scan ends: %s", in.now.fault.text);
+		      strstr(in.now.so_far.fault.text, "none.bslog") != NULL,
+	      "the scan ends: %s", in.now.so_far.fault.text);
 	CHECK(atomic_load(&r->head) == entries + 2 &&
 		      r->entry[entries & r->mask] == bs_entry(BS_ENTRY_OPEN, in.now.id, 0) &&
 		      last_entry() == bs_entry(BS_ENTRY_CLOSE, in.now.id, 0),
@@ -148,10 +148,10 @@ static void test_suspect(void)
 	      "one that died at rest is not the message's doing");
 	atomic_store(&in.now.record->in_hand, 1);
 	succeed();
-	CHECK(in.now.state == BS_STATE_ABORTING && in.now.fault.code == BS_ERR_ABORTED &&
-		      strstr(in.now.fault.text,
+	CHECK(in.now.state == BS_STATE_ABORTING && in.now.so_far.fault.code == BS_ERR_ABORTED &&
+		      strstr(in.now.so_far.fault.text,
 			     "ended 5 times (signal 9) with a message in hand") != NULL,
-	      "%s", in.now.fault.text);
+	      "%s", in.now.so_far.fault.text);
 }
 
 /* A readout that ends every recon that takes it up; here nothing can be fed. */
@@ -164,18 +164,18 @@ static void test_recon(void)
 		atomic_store(&in.now.record->recon_at, same ? 7 : 9);
 		bs_ingest_feed_begin(&in);
 		CHECK(in.feed == NULL && in.now.state == BS_STATE_STARTING &&
-			      in.now.fault.code == BS_ERR_ABORTED &&
-			      (strstr(in.now.fault.text, "ended at the same readout") != NULL) ==
-				      (i == BS_DEATHS_MAX) &&
-			      (strstr(in.now.fault.text, "no log is kept") != NULL) ==
+			      in.now.so_far.fault.code == BS_ERR_ABORTED &&
+			      (strstr(in.now.so_far.fault.text, "ended at the same readout") !=
+			       NULL) == (i == BS_DEATHS_MAX) &&
+			      (strstr(in.now.so_far.fault.text, "no log is kept") != NULL) ==
 				      (i != BS_DEATHS_MAX),
-		      "%u: %s", i, in.now.fault.text);
+		      "%u: %s", i, in.now.so_far.fault.text);
 	}
 	for (uint32_t i = 1; i <= BS_DEATHS_MAX; i++) {
 		in.now.state = BS_STATE_SCANNING;
 		atomic_store(&in.now.record->recon_at, 8);
 		bs_ingest_feed_begin(&in);
-		CHECK(strstr(in.now.fault.text, "no log is kept") != NULL,
+		CHECK(strstr(in.now.so_far.fault.text, "no log is kept") != NULL,
 		      "between two readouts it is nobody's doing");
 	}
 }

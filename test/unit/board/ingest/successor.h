@@ -92,7 +92,7 @@ static void close_it(void)
 {
 	bs_order_passed(&in.now.order, in.now.order.next);
 	bs_ingest_close(&in, &in.now,
-			&(struct bs_item){ .kind = BS_WIRE_CLOSE, .count = in.now.acqs });
+			&(struct bs_item){ .kind = BS_WIRE_CLOSE, .count = in.now.so_far.acqs });
 }
 
 /* The outcome that is to be said of this scan. NULL: none is. */

@@ -83,11 +83,11 @@ static void test_yields(void)
 	o->alone_ns = bs_now_ns();
 	CHECK(bs_ingest_gives_way(&in, 9), "and no more");
 	bs_ingest_end_for(&in, 9);
-	CHECK(in.now.fault.code == BS_ERR_STATE &&
-		      strstr(in.now.fault.text, "did not come back within 1 s") != NULL &&
-		      strstr(in.now.fault.text, "another header (session 0000000000000009)") !=
-			      NULL,
-	      "which is said: %s", in.now.fault.text);
+	CHECK(in.now.so_far.fault.code == BS_ERR_STATE &&
+		      strstr(in.now.so_far.fault.text, "did not come back within 1 s") != NULL &&
+		      strstr(in.now.so_far.fault.text,
+			     "another header (session 0000000000000009)") != NULL,
+	      "which is said: %s", in.now.so_far.fault.text);
 }
 
 /*
@@ -118,8 +118,8 @@ static void test_closed(void)
 	o->alone_ns = bs_now_ns();
 	CHECK(!bs_ingest_gives_way(&in, 9), "another scan's header does not end it");
 	CHECK(bs_ingest_reopen_waits(&in, o->until_ns) && in.now.state == BS_STATE_DRAINING &&
-		      in.now.fault.code == BS_ERR_SEQUENCE && in.now.count.gaps == 1,
-	      "after a second it is closed, with a gap: %s", in.now.fault.text);
+		      in.now.so_far.fault.code == BS_ERR_SEQUENCE && in.now.so_far.count.gaps == 1,
+	      "after a second it is closed, with a gap: %s", in.now.so_far.fault.text);
 	CHECK(o->until_ns < bs_now_ns() + BS_RETURN_NS, "not after log.resume_s");
 }
 
