@@ -164,13 +164,6 @@ static void cart_close(void *op)
 	free(c);
 }
 
-static int plan_pocs(struct cart *c, struct bs_devmem *mem, struct bs_fail *why)
-{
-	const struct bs_pocs_spec s = pocs_of(c->p);
-
-	return bs_pocs_cuda_plan(&c->pocs, &s, mem, why);
-}
-
 /* Plans to take slices apart, and does it once, so that no kernel is loaded later. */
 static int plan_slice(struct cart *c, struct bs_devmem *mem, struct bs_fail *why)
 {
@@ -194,6 +187,7 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 	const struct bs_protocol *p = s->p;
 	struct cart *c = (struct cart *)calloc(1, sizeof(*c));
 	const struct bs_cart_spec cart = bs_lines_spec(p);
+	const struct bs_pocs_spec pocs = pocs_of(p);
 	const struct bs_grappa_spec grappa = bs_filler_spec(p, cart.matrix[0]);
 	const uint32_t frames = bs_protocol_frames(p);
 	int rc;
@@ -215,7 +209,7 @@ static int cart_plan(void **op, const struct bs_cuda_spec *s, const struct bs_ta
 	for (uint32_t a = 0; rc == 0 && a < c->passes; a++)
 		rc = make_pass(&c->pass[a], c, a, mem, why);
 	if (rc == 0 && completes(p))
-		rc = plan_pocs(c, mem, why);
+		rc = bs_pocs_cuda_plan(&c->pocs, &pocs, mem, why);
 	if (rc == 0 && fills(p))
 		rc = bs_grappa_cuda_plan(&c->grappa, &grappa, mem, why);
 	return rc == 0 && takes_apart(p) ? plan_slice(c, mem, why) : rc;

@@ -54,11 +54,6 @@ static uint64_t part_bytes(const struct bs_protocol *p)
 	return bs_devmem_round(bs_protocol_voxels(p) * p->coils * 8u);
 }
 
-static uint64_t frames_of(const struct bs_protocol *p)
-{
-	return bs_protocol_frames(p);
-}
-
 int bs_partial_cuda_check(const struct bs_protocol *p, struct bs_fail *why)
 {
 	if (bs_partial_groups(p) <= BS_PARTIAL_GROUPS_MAX)
@@ -72,13 +67,14 @@ uint64_t bs_partial_cuda_bytes(const struct bs_protocol *p)
 {
 	const uint32_t groups = bs_partial_groups(p);
 
-	return part_bytes(p) * frames_of(p) * ((uint64_t)groups + bs_partial_blocks(groups));
+	return part_bytes(p) * bs_protocol_frames(p) *
+	       ((uint64_t)groups + bs_partial_blocks(groups));
 }
 
 int bs_partial_cuda_open(struct bs_partial_cuda *w, const struct bs_protocol *p,
 			 struct bs_devmem *mem, struct bs_fail *why)
 {
-	const uint64_t frames = frames_of(p);
+	const uint64_t frames = bs_protocol_frames(p);
 
 	memset(w, 0, sizeof(*w));
 	w->groups = bs_partial_groups(p);

@@ -122,12 +122,6 @@ static struct bs_path_shape shape_of(const struct bs_protocol *p)
 	return s;
 }
 
-/* Readouts of a group. All groups but the last are collected as readouts come. */
-static uint32_t group_of(const struct bs_path_shape *s)
-{
-	return (s->readouts + GROUPS - 1) / GROUPS;
-}
-
 static int lay_out(struct paths *p, const struct bs_protocol *protocol, struct bs_fail *why)
 {
 	const struct bs_nufft_spec nufft = bs_gridding_spec(protocol);
@@ -291,7 +285,8 @@ static int make_plan(struct paths *p, const struct bs_protocol *protocol, struct
 	if (rc != 0)
 		return rc;
 	p->closes = reach.overlaps;
-	p->group = group_of(&p->shape);
+	/* All groups but the last are collected as readouts come. */
+	p->group = (p->shape.readouts + GROUPS - 1) / GROUPS;
 	p->state = (struct state *)calloc(frames, sizeof(*p->state));
 	p->came = (uint8_t *)calloc(frames, protocol->readouts);
 	if (p->state == NULL || p->came == NULL)
