@@ -61,9 +61,7 @@ static void begin_scan(struct bs_keeper *k, const struct bs_spool_entry *open,
 	r->given_before = atomic_load(&r->given_up);
 	r->told = 0;
 	atomic_store(&r->end, 0);
-	bs_log_name(r->name,
-		    &(struct bs_log_head){ .session = bs_wire_session(msg),
-					   .started_ns = open->utc_ns > 0 ? open->utc_ns : 0 });
+	r->name[0] = '\0';
 	k->ended_ns = 0;
 	r->skips = !put_entry(k, open, msg);
 	if (r->skips)
@@ -249,6 +247,7 @@ bool bs_keeper_look(struct bs_keeper *k, uint64_t held, int64_t now_ns, struct b
 		k->progress_ns = now_ns;
 	k->seen_done = done;
 	k->seen_mark = mark;
+	(void)bs_keeper_name(k); /* emit reads it */
 	if (bs_keeper_broken(k))
 		return false;
 	slow = done < all && now_ns - k->progress_ns >= BS_KEEPER_SLOW_NS;
@@ -290,11 +289,15 @@ int64_t bs_keeper_due(const struct bs_keeper *k)
 	return due;
 }
 
-const char *bs_keeper_name(const struct bs_keeper *k)
+const char *bs_keeper_name(struct bs_keeper *k)
 {
-	return k->r->skips == 0 && atomic_load(&k->r->entered) == 1 + atomic_load(&k->r->begun)
-		       ? k->r->name
-		       : "";
+	struct bs_log_record *r = k->r;
+
+	if (r->skips != 0 || atomic_load(&r->entered) != 1 + atomic_load(&r->begun))
+		return "";
+	if (r->name[0] == '\0') /* the log's thread is at no later scan: session and time stay */
+		bs_scribe_name(r, r->name);
+	return r->name;
 }
 
 void bs_keeper_words(struct bs_keeper *k, char *out, size_t cap)

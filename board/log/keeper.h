@@ -148,7 +148,7 @@ bool bs_keeper_void(const struct bs_keeper *k);
 /* When look or ended must be called again even if wake is not called; INT64_MAX: never. */
 int64_t bs_keeper_due(const struct bs_keeper *k);
 /* Name of the first file of the newest scan's log; "": it was not begun. */
-const char *bs_keeper_name(const struct bs_keeper *k);
+const char *bs_keeper_name(struct bs_keeper *k);
 /*
  * Writes "log NAME" and what the log lacks. Call when the scan has ended. Messages that still wait
  * are given up.

@@ -58,7 +58,7 @@ struct bs_log_record {
 	uint64_t seen[BS_LOG_SEEN];
 	/* number of the last message; head when it was about to be put */
 	uint64_t seen_number, seen_at;
-	char name[64]; /* of the first file that the scan's log has once it is begun */
+	char name[64]; /* name of the first file of the scan's log; "": not known yet */
 	/* The log thread writes the next members. */
 	/* number of bytes that the ring does not need any longer */
 	_Alignas(64) _Atomic uint64_t tail;
