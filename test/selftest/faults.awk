@@ -24,12 +24,16 @@ BEGIN {
 	places = sprintf("%200s", "")
 	gsub(" ", "_", places)
 }
-/^[^ \t{}]/ {
-	compiled = /constexpr/ # the compiler runs the function
+/constexpr .*\)$/ && !/if constexpr/ { # the compiler runs the function
+	match($0, /^\t*/)
+	ends = substr($0, 1, RLENGTH) "}"
+}
+$0 == ends {
+	ends = ""
 }
 {
 	number = first + FNR
-	may = /^\t/ && !compiled && index(without, " " FNR " ") == 0
+	may = /^\t/ && ends == "" && index(without, " " FNR " ") == 0
 }
 may && cuda && begins && /^\t+(BS_CUDA\(cudaMem(cpy|set)|[a-z_]+(<[^<>]*>)?<<<)/ {
 	leave_out()
@@ -38,7 +42,7 @@ may && cuda && begins && /^\t+(BS_CUDA\(cudaMem(cpy|set)|[a-z_]+(<[^<>]*>)?<<<)/
 # of CUDA: whole numbers, places, the order of what threads do, zeros, times
 cuda && (/[^a-z_0-9](int|unsigned|long|dim3|uint[234]|at|static|for|if|while|else)[^a-z_]/ ||
 /threadIdx|blockIdx|ldc?g\(|\*[a-z_]+ = |pitch|(float|double)2\(0/ ||
-/constexpr|sync|arrive|_previous|fence|asm|cuda|_ns[^a-z]/) {
+/constexpr|::[A-Z]|sync|arrive|_previous|fence|asm|cuda|_ns[^a-z]/) {
 	may = 0
 }
 # within a function's statements, of values: a size or a place that is wrong ends a process, and
