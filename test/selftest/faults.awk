@@ -31,9 +31,12 @@ BEGIN {
 $0 == ends {
 	ends = ""
 }
+cuda && /static (const|constexpr) / { # a size may go on in the next lines
+	size = 1
+}
 {
 	number = first + FNR
-	may = /^\t/ && ends == "" && index(without, " " FNR " ") == 0
+	may = /^\t/ && ends == "" && !size && index(without, " " FNR " ") == 0
 }
 may && cuda && begins && /^\t+(BS_CUDA\(cudaMem(cpy|set)|[a-z_]+(<[^<>]*>)?<<<)/ {
 	leave_out()
@@ -69,4 +72,5 @@ may && !/^\t*(for|while|if|else|switch|case|return bs_fail|static|const struct|g
 {
 	begins = /[;{}]$|^\t*(if|for|while|else).*[)e]$|^$/
 	print
+	size = size && !/;$/
 }

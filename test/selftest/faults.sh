@@ -164,7 +164,7 @@ for round in 0 1 2 3 4 5; do
 	plant_all
 	make -k all >"$dir/make" 2>&1 && break
 	sed -n -E 's|^(\./)?([a-z_/0-9.]+)[:(]([0-9]+)[:)].*error:.*|\2 \3|p' "$dir/make" |
-		awk -v up=$((1 + gpu * round * round)) \
+		awk -v up=$((1 + gpu * round ** 4)) \
 			'{ for (i = -up; i <= 1; i++) print $1 ":" $2 + i }' >>"$dir/without"
 done
 if ! make all >"$dir/make" 2>&1; then
