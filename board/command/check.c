@@ -58,6 +58,19 @@ static void print_steps(const struct bs_site *site)
 	}
 }
 
+bool (*bs_check_untested)(char *to, size_t size, const struct bs_protocol *p);
+
+static void print_untested(const struct bs_site *site)
+{
+	char words[160];
+
+	for (uint32_t i = 0; bs_check_untested != NULL && i < site->protocols; i++) {
+		(void)bs_check_untested(words, sizeof(words), &site->protocol[i]);
+		if (words[0] != '\0')
+			(void)printf("# self-test of '%s': %s\n", site->protocol[i].name, words);
+	}
+}
+
 /* Prints a valid site as a valid site file, with the plan in comments after it;
  * else the faults alone. */
 static int check_site(const struct bs_site *site, struct bs_memplan *plan)
@@ -79,6 +92,7 @@ static int check_site(const struct bs_site *site, struct bs_memplan *plan)
 	(void)printf("#\n");
 	bs_memplan_print(stdout, plan, site, "# ");
 	print_steps(site);
+	print_untested(site);
 	return 0;
 }
 

@@ -16,6 +16,12 @@ extern const struct bs_command bs_command_serve, bs_command_check, bs_command_st
 	bs_command_drain, bs_command_reload, bs_command_bridge, bs_command_web, bs_command_key,
 	bs_command_version;
 
+/*
+ * What of a protocol its self-test leaves out (board/tool/selftest/selftest.h), for check. The
+ * program sets it, which has tools.
+ */
+extern bool (*bs_check_untested)(char *to, size_t size, const struct bs_protocol *p);
+
 /* main's: finds the command among those of the list, which NULL ends, and runs it. */
 int bs_command_run(const struct bs_command *const *list, int argc, char **argv);
 

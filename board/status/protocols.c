@@ -114,7 +114,7 @@ static const struct bs_row rows[] = {
 		  "ladder on {rung}, {down} down, {up} up\n]",
 	  .prefix = "budget_", .rounded = true },
 	{ "refused", "Why it could not be armed, else empty.", ITEM(refusal), WHEN(ITEM(refused)) },
-	{ "selftest", "`passed`, why it was not tested, or what is off: then it is refused.",
+	{ "selftest", "`passed` and what was not tested, or what is off: then it is refused.",
 	  EACH(selftest, words) },
 	{ "selftest_error_ppm", "What its self-test is off by, in millionths.",
 	  EACH(selftest, error_ppm), GAUGE },

@@ -212,6 +212,17 @@ static void put_stages(struct bs_text *t, const struct bs_plan *plan, enum bs_pl
 		}
 }
 
+const char *bs_plan_stage_words(char *to, size_t size, const struct bs_plan *plan, uint32_t stages)
+{
+	struct bs_plan some = *plan;
+	struct bs_text t = { to, size, 0, false };
+
+	to[0] = '\0';
+	some.stages &= stages;
+	put_stages(&t, &some, BS_PLAN_EPI, BS_PLAN_STAGES);
+	return to;
+}
+
 const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan)
 {
 	static const char *const encodings[] = { "nothing", "grid", "exact",

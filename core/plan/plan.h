@@ -174,6 +174,8 @@ bool bs_plan_holds(const struct bs_protocol *p);
 #define BS_PLAN_WORDS 192u /* bytes that always suffice */
 /* Writes the plan in words, "whiten, compress > grid > cg > combine", cut to size. Returns to. */
 const char *bs_plan_words(char *to, size_t size, const struct bs_plan *plan);
+/* The same of those stages alone that are among these bits: "compress, resize". */
+const char *bs_plan_stage_words(char *to, size_t size, const struct bs_plan *plan, uint32_t stages);
 
 static inline bool bs_plan_has(const struct bs_plan *plan, enum bs_plan_stage stage)
 {

@@ -53,7 +53,7 @@ struct bs_area {
 struct bs_selftest {
 	double error, tolerance;           /* relative; tolerance 0: it was not tested */
 	uint64_t error_ppm, tolerance_ppm; /* the same in millionths, at least 1 and at most 10^9 */
-	char words[160]; /* "passed", why it was not tested, or what is off; "": none yet */
+	char words[160]; /* "passed", what was not tested, or what is off; "": none yet */
 };
 
 /* The results of a protocol when it was armed. */

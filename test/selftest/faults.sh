@@ -1,22 +1,26 @@
 #!/bin/bash
-# test/selftest/faults.sh [-s SEED] [-n N] [NUMBER...]: faults of the host's code that change an
-# image are found by the self-test. faults.awk plants one in each line of the sources below that can
-# have one: a sign, a weight, a call left out (a stale cache, a table that is not made). One build
-# has them all; PLANTED says which is in force. They are tried in the order of the seed until N
-# (100) are found that change the image of a recording by more than ten times what that protocol's
-# self-test allows. Prints those that `boreside selftest` does not refuse, and "N of M found": of
-# ten nine at least. What it has missed: the brightness of weights, which both sides compute by the
-# same function, and what changes an image by parts that its objects lack. NUMBER...: these alone.
-# Minutes: .ci/full runs it.
+# test/selftest/faults.sh [-g] [-s SEED] [-n N] [-j JOBS] [-t SECONDS] [NUMBER...]: faults of the
+# host's code that change an image are found by the self-test; -g: of the CUDA code, on a GPU.
+# faults.awk plants one in each line of the sources below that can have one: a sign, a weight, a
+# call left out (a stale cache, a table that is not made). One build has them all; PLANTED says
+# which is in force. They are tried in the order of the seed, JOBS (1) at a time, until N (100) are
+# found that change the image of a recording by more than ten times what that protocol's self-test
+# allows, or for SECONDS. Prints those that `boreside selftest` does not refuse, and "N of M found":
+# of ten nine at least. What it has missed: the brightness of weights, which both sides compute by
+# the same function, and what changes an image by parts that its objects lack. NUMBER...: these
+# alone. Minutes: .ci/full runs it, but for -g. CUARCH: as the Makefile has it.
 # BUILT: a folder with a tree that is built already, which is changed; without it one is made.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-here=$PWD/test/selftest seed=1 most=100
-while getopts s:n: option; do
+here=$PWD/test/selftest gpu=0 seed=1 most=100 jobs=1 seconds=0 limit_s=60
+while getopts gs:n:j:t: option; do
 	case $option in
+	g) gpu=1 limit_s=30 ;;
 	s) seed=$OPTARG ;;
 	n) most=$OPTARG ;;
-	*) sed -n '2,11s/^# //p' "$0"; exit 2 ;;
+	j) jobs=$OPTARG ;;
+	t) seconds=$OPTARG ;;
+	*) sed -n '2,13s/^# //p' "$0"; exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
@@ -26,8 +30,9 @@ tree=${BUILT:-$dir/tree}
 mkdir -p "$tree"
 [ -n "${BUILT:-}" ] || git ls-files -z | tar --null -T - -c | tar -x -C "$tree"
 
-# SOURCE PROTOCOL: in whose images it takes part
-cat >"$dir/sources" <<'END'
+# SOURCE PROTOCOL...: in whose images it takes part; those after the first are tried where the ones
+# before are as they were
+cat >"$dir/sources0" <<'END'
 gpu/nufft/nufft.c window
 gpu/nufft/grid.c volume
 gpu/nufft/image.c volume
@@ -76,11 +81,58 @@ gpu/calibrate/hankel.c unfold
 gpu/engine/mapped.c unfold
 gpu/image/unfold.c unfold
 END
+cat >"$dir/sources1" <<'END'
+gpu/nufft/cuda/choice.c radial
+gpu/nufft/cuda/sectors.c radial volume
+gpu/nufft/nufft.cu window volume
+gpu/nufft/cuda/run.cu radial window volume
+gpu/nufft/cuda/sort.cu radial volume
+gpu/nufft/cuda/passes.cu volume radial
+gpu/nufft/cuda/borders.cu radial volume
+gpu/nufft/cuda/spread_plane.cuh radial window
+gpu/nufft/cuda/spread_volume.cuh volume
+gpu/nufft/cuda/sample.cuh radial volume
+gpu/fft/lines.cu lines volumelines radial
+gpu/fft/cuda/dft.cuh lines volumelines radial volume
+gpu/fft/cuda/lines.cuh lines volumelines radial volume
+gpu/fft/cuda/registers.cuh radial volume lines volumelines
+gpu/exact/exact.cu exact
+gpu/exact/cuda/table.cuh exact
+gpu/exact/cuda/wgmma.cu exact
+gpu/image/cartesian.cu lines volumelines grappa bands
+gpu/image/combine.cu lines radial sense
+gpu/image/unfold.cu unfold
+gpu/solve/ls.cu ls sense
+gpu/solve/lsq.cu ls sense
+gpu/solve/pcg.cu ls sense unfold
+gpu/solve/cuda/pcg_kernels.cuh unfold ls sense
+gpu/solve/segments.cu field
+gpu/toeplitz/flat.cu ls sense
+gpu/toeplitz/q.cu ls sense
+gpu/toeplitz/cuda/step.cuh ls sense
+gpu/toeplitz/cuda/halves.cuh ls sense
+gpu/toeplitz/cuda/spectrum.cu ls sense
+gpu/engine/cuda/armed.cu radial lines ls sense
+gpu/engine/cuda/engine.cu radial lines unfold
+gpu/engine/cuda/queue.cu radial window ls
+gpu/engine/cuda/upload.cu radial lines grappa
+gpu/engine/cuda/mapped.cu unfold
+gpu/engine/cuda/unfold.cu unfold
+gpu/engine/cuda/operator_exact.cu exact
+gpu/grappa/grappa.cu grappa
+gpu/grappa/slice.cu bands
+gpu/grappa/times.cuh grappa bands
+gpu/calibrate/espirit.cu unfold
+gpu/calibrate/cuda/projector.cu unfold
+END
+ln -s "sources$gpu" "$dir/sources"
+probe=gpu/device/memory.cu # has bs_gpu_probe, from which each .cu file gets its number (faults.h)
 
 # ---- the build with all of them ----
 
 cd "$tree" || exit 1
-plant_all() { # the lines that the compiler did not take stand in without
+# the lines that the compiler did not take stand in without; of CUDA more and more above them
+plant_all() {
 	local first=0 source rest
 	: >"$dir/list"
 	while read -r source rest; do
@@ -96,16 +148,24 @@ restore() {
 	while read -r source _; do
 		cp "$dir/$(echo "$source" | tr / _)" "$source"
 	done <"$dir/sources"
+	cp "$dir/probe" "$probe"
 }
+cp "$probe" "$dir/probe"
+[ $gpu = 0 ] || sed -i '/^int bs_gpu_probe/,/^}/s/^	return 0;/'\
+'	BS_CUDA(bs_planted_send(), why);\n&/' "$probe"
 : >"$dir/without"
-make() { CFLAGS="-include $here/faults.h" command make CC=gcc GPU=0 WARN= -j"$(nproc)" "$@"; }
-[ -x build/gcc-gpu0/boreside ] ||
+make() {
+	NVCC_APPEND_FLAGS="-w -include $here/faults.h" CFLAGS="-include $here/faults.h" \
+		command make CC=gcc GPU=$gpu WARN= -j"$(nproc)" "$@"
+}
+[ $gpu = 1 ] || [ -x build/gcc-gpu0/boreside ] ||
 	command make CC=gcc GPU=0 -j"$(nproc)" all >"$dir/make" 2>&1
-for _ in 1 2 3 4 5 6; do
+for round in 0 1 2 3 4 5; do
 	plant_all
 	make -k all >"$dir/make" 2>&1 && break
-	sed -n -E 's|^(\./)?([a-z_/0-9.]+):([0-9]+):.*error:.*|\2 \3|p' "$dir/make" |
-		awk '{ for (i = -1; i <= 1; i++) print $1 ":" $2 + i }' >>"$dir/without"
+	sed -n -E 's|^(\./)?([a-z_/0-9.]+)[:(]([0-9]+)[:)].*error:.*|\2 \3|p' "$dir/make" |
+		awk -v up=$((1 + gpu * round ** 4)) \
+			'{ for (i = -up; i <= 1; i++) print $1 ":" $2 + i }' >>"$dir/without"
 done
 if ! make all >"$dir/make" 2>&1; then
 	tail -n 20 "$dir/make"
@@ -113,10 +173,10 @@ if ! make all >"$dir/make" 2>&1; then
 	echo "not ok the tree with faults is built"
 	exit 1
 fi
-cp build/gcc-gpu0/boreside "$dir/boreside"
+cp "build/gcc-gpu$gpu/boreside" "$dir/boreside"
 restore
 BORESIDE=$dir/boreside
-echo "# $(wc -l <"$dir/list") faults in $(wc -l <"$dir/sources") sources, seed $seed"
+echo "# $(wc -l <"$dir/list") faults in $(wc -l <"$dir/sources") sources, seed $seed, $SECONDS s"
 
 # ---- protocols, a recording of each, and its image without a fault ----
 
@@ -127,6 +187,7 @@ spokes='matrix = [40, 40]; coils = 3; samples = 80; readouts = 64;'
 spokes="$spokes gridding: { accuracy = 1e-3; }; trajectory: { type = \"radial2d\"; };"
 apart='image: { combine = "none"; output = "complex"; };'
 sed "s/LINES/$lines/; s/SPOKES/$spokes/; s/APART/$apart/" "$here/faults.cfg" >whole.cfg
+[ $gpu = 0 ] || sed -i 's/method = "/backend = "cuda"; &/' whole.cfg
 phantom() { # NAME OPTIONS: a recording
 	"$BORESIDE" phantom -c site.cfg -p "$1" -o "$1.h5" "${@:2}" >log 2>&1 || {
 		echo "not ok a recording of $1: $(tail -n 1 log)"
@@ -150,53 +211,80 @@ phantom epi --scanner --epi --epi-phase 0.7 --epi-shift 0.4
 sed 's/iterations = 10/iterations = 1/' site.cfg >first.cfg
 image() { # PROTOCOL OUT: its recording's first image; a process that dies makes none
 	rm -f "$2.cfl" "$2.hdr"
-	(timeout 60 "$BORESIDE" recon -c first.cfg -p "$1" "$1.h5" -o "$2.cfl") >/dev/null 2>&1 &&
-		[ -s "$2.cfl" ]
+	(timeout -k 2 $limit_s "$BORESIDE" recon -c first.cfg -p "$1" "$1.h5" -o "$2.cfl") \
+		>/dev/null 2>&1 && [ -s "$2.cfl" ]
 }
-declare -A allowed
-for p in $(sed -n 's/^\t{ name = "\([a-z]*\)"; .*/\1/p' site.cfg); do
-	image "$p" "sound_$p" || { echo "not ok an image of $p"; exit 1; }
-	said=$("$BORESIDE" selftest -c site.cfg -p "$p" 2>&1)
-	allowed[$p]=$(echo "$said" | sed -n 's/.*passed: off by .*, \(.*\) is allowed.*/\1/p')
-	[ -n "${allowed[$p]}" ] || { echo "not ok the self-test of $p: $said"; exit 1; }
-done
-
+await_place() { # until fewer than JOBS run
+	while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
+		wait -n
+	done
+}
+sound() { # PROTOCOL: its image, and what its self-test allows
+	image "$1" "sound_$1" || echo "not ok an image of $1"
+	"$BORESIDE" selftest -c site.cfg -p "$1" >"said_$1" 2>&1
+	sed -n 's/.*passed: off by .*, \(.*\) is allowed.*/\1/p' "said_$1" >"allowed_$1"
+	[ -s "allowed_$1" ] || echo "not ok the self-test of $1: $(cat "said_$1")"
+}
+for p in $(cut -d ' ' -f 2- sources | tr ' ' '\n' | sort -u); do
+	await_place
+	sound "$p" &
+done >sound
+wait
+if [ -s sound ]; then
+	cat sound
+	exit 1
+fi
 # of its two tests the fit allows more; its first step allows what ls's does
-allowed[exact]=${allowed[ls]}
+cp allowed_ls allowed_exact
 
-# ---- one after the other ----
+# ---- some at a time ----
 
 # changes PROTOCOL: the image is another one, by more than ten times what may be off
 changes() {
 	image "$1" other || return 1
 	local most by=--max-unscaled
-	most=$(awk -v t="${allowed[$1]}" 'BEGIN { print 10 * t }')
+	most=$(awk '{ print 10 * $1 }' "../../allowed_$1")
 	case $1 in ls | exact | sense) by=--max-nrmse ;; esac # but for the step's size
 	! "$BORESIDE" compare $by "$most" other.cfl "sound_$1.cfl" >/dev/null 2>&1
 }
-found=0 changed=0 tried=0
+# try NUMBER: in a folder of its own; tells in the file try/NUMBER/is what the fault is
+try() {
+	local source line what p is=harmless
+	read -r _ source line what < <(grep "^$1 " list)
+	mkdir -p "try/$1"
+	cd "try/$1" && ln -s ../../*.cfg ../../*.h5 ../../*.cfl ../../*.hdr . || exit 1
+	export PLANTED=$1
+	for p in $(sed -n "s|^$source ||p" ../../sources); do
+		changes "$p" || continue
+		is=found
+		(timeout -k 2 $limit_s "$BORESIDE" selftest -c site.cfg -p "$p") >said 2>&1
+		case $? in 0 | 124 | 137) # it passes, or has not ended
+			is=missed
+			echo "# $1, $source:$line, $what, by $p: $(tail -n 1 said)" ;;
+		esac
+		break
+	done
+	echo $is >is
+}
+count() { cat try/*/is 2>/dev/null | grep -c "$1"; }
 numbers=("$@")
 [ $# -gt 0 ] || mapfile -t numbers < <(cut -d ' ' -f 1 list | while read -r n; do
 	echo "$(echo "$seed $n" | sha256sum | cut -c 1-16) $n"
 done | sort | cut -d ' ' -f 2)
+began=$SECONDS
 for n in "${numbers[@]}"; do
-	[ $found -lt "$most" ] || break
-	read -r _ source line what < <(grep "^$n " list)
-	tried=$((tried + 1))
-	p=$(sed -n "s|^$source ||p" sources)
-	export PLANTED=$n
-	if changes "$p"; then
-		changed=$((changed + 1))
-		if (timeout 60 "$BORESIDE" selftest -c site.cfg -p "$p") >said 2>&1; then
-			echo "# $n, $source:$line, $what, by $p: $(tail -n 1 said)"
-		else
-			found=$((found + 1))
-		fi
-	fi
-	unset PLANTED
+	await_place
+	[ "$(count found)" -lt "$most" ] || break
+	[ "$seconds" -eq 0 ] || [ $((SECONDS - began)) -lt "$seconds" ] || break
+	try "$n" 2>/dev/null & # bash says which processes died
 done
-words="$found of $changed planted faults that change an image were found ($tried tried)"
-if [ $((10 * found)) -lt $((9 * changed)) ] || { [ $# -eq 0 ] && [ $found -lt "$most" ]; }; then
+wait
+found=$(count found)
+changed=$((found + $(count missed)))
+words="$found of $changed planted faults that change an image were found"
+words="$words ($(count .) tried, $((SECONDS - began)) s)"
+[ "$seconds" -eq 0 ] || most=1
+if [ $((10 * found)) -lt $((9 * changed)) ] || { [ $# -eq 0 ] && [ "$found" -lt "$most" ]; }; then
 	echo "not ok $words"
 	exit 1
 fi

@@ -37,8 +37,14 @@ static bool is_told(const struct bs_protocol *p)
 {
 	const uint64_t voxels = (uint64_t)p->matrix[0] * p->matrix[1] * p->matrix[2];
 
-	return p->output == BS_OUTPUT_COMPLEX ||
+	return p->output == BS_OUTPUT_COMPLEX || p->readouts == 0 ||
 	       bs_protocol_samples(p) * (p->plan.joint ? p->coils : 1) >= voxels;
+}
+
+/* A solver's image is held to its data. */
+static bool is_fitted(const struct bs_protocol *p)
+{
+	return p->iterations >= LEAST && is_told(p);
 }
 
 /* Why a protocol is not tested where images are held to sums; NULL: it is. */
@@ -53,32 +59,57 @@ static const char *untested_sums(const struct bs_protocol *p)
 		return "weights that iterations make";
 	if (plan->encode != BS_ENCODE_EXACT && !plan->on_grid && gridding_of(p) <= 0.0)
 		return "a window of a given width, whose accuracy nobody asked for";
-	if (plan->solve == BS_SOLVE_CG && p->precond != BS_PRECOND_NONE &&
-	    (p->iterations < LEAST || !is_told(p)))
+	if (plan->solve == BS_SOLVE_CG && p->precond != BS_PRECOND_NONE && !is_fitted(p))
 		return "a preconditioner, and so few iterations or readouts";
-	if (plan->solve > BS_SOLVE_CG && (p->iterations < LEAST || !is_told(p)))
+	if (plan->solve > BS_SOLVE_CG && !is_fitted(p))
 		return "so few iterations or readouts";
 	if (p->prior.kind > BS_PRIOR_TV || p->prior.damp > 0.0)
 		return "a prior of other images";
 	return NULL;
 }
 
-/* Why a protocol is not tested; NULL: it is. */
-static const char *untested(const struct bs_armed *a)
+/* Why a protocol whose stages are known is not tested; NULL: it is. */
+static const char *untested_whole(const struct bs_protocol *p)
 {
-	const struct bs_protocol *p = &a->inner;
 	const struct bs_plan *plan = &p->plan;
-	const uint32_t known = 1u << BS_PLAN_WHITEN | 1u << BS_PLAN_COMBINE | 1u << BS_PLAN_EPI |
-			       1u << BS_PLAN_APART | 1u << BS_PLAN_FILL;
 
 	if (plan->encode == BS_ENCODE_NOTHING || plan->encode == BS_ENCODE_PATH)
 		return "an encoding of another kind";
-	if (((plan->stages | a->own.plan.stages) & ~known) != 0)
-		return "stages beside EPI's, whitening, slices at once, GRAPPA and coils";
 	if (p->traj.estimate_delay || p->averages > 1 || plan->takes[BS_KEPT_IMAGE] ||
 	    plan->takes[BS_KEPT_FIELD] || plan->maps == BS_PLAN_MAPS_STUDY || p->map_images > 1)
 		return "averages, or what only a scan or an earlier one tells";
 	return bs_known_brought(p) ? bs_known_untold(p) : untested_sums(p);
+}
+
+/* What of a protocol that is tested is not, in words; "": nothing. */
+static const char *untested_part(const struct bs_protocol *p)
+{
+	if (p->plan.solve != BS_SOLVE_NONE && !bs_known_brought(p) && !is_fitted(p))
+		return "iterations but the first";
+	if (p->slices > 1)
+		return bs_plan_has(&p->plan, BS_PLAN_APART) ? "slices but the last of a group"
+							    : "slices but the first";
+	return "";
+}
+
+bool bs_selftest_untested(char *to, size_t size, const struct bs_protocol *p)
+{
+	const uint32_t known = 1u << BS_PLAN_WHITEN | 1u << BS_PLAN_COMBINE | 1u << BS_PLAN_EPI |
+			       1u << BS_PLAN_APART | 1u << BS_PLAN_FILL;
+	struct bs_protocol inner;
+	char stages[BS_PLAN_WORDS];
+	const char *whole = stages;
+	const char *part = "";
+
+	bs_mixer_inner(&inner, p);
+	inner.plan.stages |= p->plan.stages;
+	if (bs_plan_stage_words(stages, sizeof(stages), &inner.plan, ~known)[0] == '\0')
+		whole = untested_whole(&inner);
+	if (whole == NULL)
+		part = untested_part(&inner);
+	(void)snprintf(to, size, "%s%s", whole != NULL || part[0] != '\0' ? "not tested: " : "",
+		       whole != NULL ? whole : part);
+	return whole != NULL;
 }
 
 /* Coil c's map at a voxel of slice 0; 1 where no maps are used. */
@@ -378,12 +409,14 @@ static uint64_t ppm_of(double share)
 	return share < 1000.0 ? (uint64_t)ceil(1e6 * share) : 1000000000u;
 }
 
-/* 0: what was found is within the tolerance. */
-static int judge(struct bs_selftest *out, const struct bs_protocol *p, struct bs_fail *why)
+/* 0: what was found is within the tolerance. left: what was not looked at, in words. */
+static int judge(struct bs_selftest *out, const struct bs_protocol *p, const char *left,
+		 struct bs_fail *why)
 {
 	out->error_ppm = ppm_of(out->error);
 	out->tolerance_ppm = ppm_of(out->tolerance);
-	(void)snprintf(out->words, sizeof(out->words), "passed");
+	(void)snprintf(out->words, sizeof(out->words), "passed%s%.140s",
+		       left[0] != '\0' ? "; " : "", left);
 	if (out->error <= out->tolerance) /* a NaN is off, too */
 		return 0;
 	(void)snprintf(out->words, sizeof(out->words),
@@ -397,16 +430,17 @@ int bs_selftest(struct bs_selftest *out, const struct bs_armed *a, struct bs_tea
 	struct selftest *t = calloc(1, sizeof(*t));
 	const struct bs_protocol *p = &a->inner;
 	const bool solves = p->plan.solve != BS_SOLVE_NONE;
-	const char *reason = untested(a);
+	char left[sizeof(out->words)];
+	const bool none = bs_selftest_untested(left, sizeof(left), &a->own);
 	const double segments = p->plan.encode == BS_ENCODE_FIELD ? p->field.error : 0.0;
 	const double tolerance = fmin(WIDE, 10.0 * (gridding_of(p) + segments)) + SINGLE +
 				 (a->protocol->plan.prepares ? NOISE : 0.0);
 	int rc = t != NULL ? 0 : bs_fail(why, BS_ERR_NOMEM, "no memory for a self-test");
 
 	*out = (struct bs_selftest){ 0 };
-	if (reason != NULL)
-		(void)snprintf(out->words, sizeof(out->words), "not tested: %s", reason);
-	if (rc != 0 || reason != NULL) {
+	if (none)
+		memcpy(out->words, left, sizeof(left));
+	if (rc != 0 || none) {
 		free(t);
 		return rc;
 	}
@@ -421,12 +455,12 @@ int bs_selftest(struct bs_selftest *out, const struct bs_armed *a, struct bs_tea
 		rc = try_frame(t, out, 0, brought_of(p), why);
 	else if (rc == 0 && p->plan.solve <= BS_SOLVE_CG && p->precond == BS_PRECOND_NONE)
 		rc = try_frame(t, out, solves ? 1 : 0, tolerance, why);
-	if (rc == 0 && t->how == SUMS && solves && p->iterations >= LEAST && is_told(p)) {
+	if (rc == 0 && t->how == SUMS && solves && is_fitted(p)) {
 		t->how = FITS;
 		rc = try_frame(t, out, 0, fit_of(p), why);
 	}
 	if (rc == 0)
-		rc = judge(out, p, why);
+		rc = judge(out, p, left, why);
 	bs_measure_close(t->m);
 	bs_traj_close(&t->own);
 	free(t->weight);

@@ -24,6 +24,11 @@
 #include "board/arm/armed.h"
 #include "ipc/shm/reload.h"
 
+/*
+ * Writes what of a protocol is not tested: "not tested: compress, resize"; "": nothing. True: none
+ * of it is. p->readouts 0: not known yet, they are as many as are wanted. For boreside check, too.
+ */
+bool bs_selftest_untested(char *to, size_t size, const struct bs_protocol *p);
 /* 0: passed, or not tested. BS_ERR_VALUE: it is off; BS_ERR_NOMEM; the engine's errors. */
 int bs_selftest(struct bs_selftest *out, const struct bs_armed *a, struct bs_team *team,
 		struct bs_fail *why);

@@ -37,6 +37,17 @@ if [ $rc -eq 1 ] && [ ! -s "$dir/out" ] && [ "$(wc -l <"$dir/err")" -eq 3 ] &&
 else
 	echo "not ok a faulty file ended with $rc: $(cat "$dir/err")"
 fi
+cat >"$dir/part.cfg" <<END
+node: { threads = 1; run_dir = "$dir/run"; cache_dir = ""; };
+protocols = ( { name = "a"; method = "gridding"; matrix = [32, 32]; coils = 4; samples = 64;
+	readouts = 32; trajectory: { type = "radial2d"; }; },
+	{ name = "b"; method = "gridding"; matrix = [32, 32]; coils = 4; samples = 64;
+	readouts = 32; trajectory: { type = "radial2d"; }; virtual_coils = 2; } );
+END
+"$BORESIDE" check "$dir/part.cfg" 2>"$dir/err" | grep '^# self-test of' >"$dir/out"
+[ "$(cat "$dir/out")" = "# self-test of 'b': not tested: compress" ] &&
+	echo "ok what a self-test leaves out is said, and nothing of one that is whole" ||
+	echo "not ok what a self-test leaves out: $(cat "$dir/out" "$dir/err")"
 "$BORESIDE" check >/dev/null 2>&1
 [ $? -eq 2 ] && echo "ok no file: usage" || echo "not ok no file is not a usage error"
 rows=$("$BORESIDE" check --keys | grep -c '^- `')
