@@ -10,6 +10,8 @@
 # the same function, and what changes an image by parts that its objects lack. NUMBER...: these
 # alone. Minutes: .ci/full runs it, but for -g. CUARCH: as the Makefile has it.
 # BUILT: a folder with a tree that is built already, which is changed; without it one is made.
+# MADE: a folder for the program with the faults. The first run with it builds and ends; later ones,
+# on another machine too, take what is there.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 here=$PWD/test/selftest gpu=0 seed=1 most=100 jobs=1 seconds=0 limit_s=60
@@ -20,7 +22,7 @@ while getopts gs:n:j:t: option; do
 	n) most=$OPTARG ;;
 	j) jobs=$OPTARG ;;
 	t) seconds=$OPTARG ;;
-	*) sed -n '2,13s/^# //p' "$0"; exit 2 ;;
+	*) sed -n '2,15s/^# //p' "$0"; exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
@@ -28,7 +30,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 tree=${BUILT:-$dir/tree}
 mkdir -p "$tree"
-[ -n "${BUILT:-}" ] || git ls-files -z | tar --null -T - -c | tar -x -C "$tree"
+[ -n "${BUILT:-}" ] || [ -x "${MADE:-}/boreside" ] || git ls-files -z | tar --null -T - -c | tar -x -C "$tree"
 
 # SOURCE PROTOCOL...: in whose images it takes part; those after the first are tried where the ones
 # before are as they were
@@ -130,7 +132,6 @@ probe=gpu/device/memory.cu # has bs_gpu_probe, from which each .cu file gets its
 
 # ---- the build with all of them ----
 
-cd "$tree" || exit 1
 # the lines that the compiler did not take stand in without; of CUDA more and more above them
 plant_all() {
 	local first=0 source rest
@@ -150,31 +151,40 @@ restore() {
 	done <"$dir/sources"
 	cp "$dir/probe" "$probe"
 }
-cp "$probe" "$dir/probe"
-[ $gpu = 0 ] || sed -i '/^int bs_gpu_probe/,/^}/s/^	return 0;/'\
-'	BS_CUDA(bs_planted_send(), why);\n&/' "$probe"
-: >"$dir/without"
 make() {
 	NVCC_APPEND_FLAGS="-w -include $here/faults.h" CFLAGS="-include $here/faults.h" \
 		command make CC=gcc GPU=$gpu WARN= -j"$(nproc)" "$@"
 }
-[ $gpu = 1 ] || [ -x build/gcc-gpu0/boreside ] ||
-	command make CC=gcc GPU=0 -j"$(nproc)" all >"$dir/make" 2>&1
-for round in 0 1 2 3 4 5; do
-	plant_all
-	make -k all >"$dir/make" 2>&1 && break
-	sed -n -E 's|^(\./)?([a-z_/0-9.]+)[:(]([0-9]+)[:)].*error:.*|\2 \3|p' "$dir/make" |
-		awk -v up=$((1 + gpu * round ** 4)) \
-			'{ for (i = -up; i <= 1; i++) print $1 ":" $2 + i }' >>"$dir/without"
-done
-if ! make all >"$dir/make" 2>&1; then
-	tail -n 20 "$dir/make"
+build() {
+	cd "$tree" || exit 1
+	cp "$probe" "$dir/probe"
+	[ $gpu = 0 ] || sed -i '/^int bs_gpu_probe/,/^}/s/^	return 0;/'\
+'	BS_CUDA(bs_planted_send(), why);\n&/' "$probe"
+	: >"$dir/without"
+	[ $gpu = 1 ] || [ -x build/gcc-gpu0/boreside ] ||
+		command make CC=gcc GPU=0 -j"$(nproc)" all >"$dir/make" 2>&1
+	for round in 0 1 2 3 4 5; do
+		plant_all
+		make -k all >"$dir/make" 2>&1 && break
+		sed -n -E 's|^(\./)?([a-z_/0-9.]+)[:(]([0-9]+)[:)].*error:.*|\2 \3|p' "$dir/make" |
+			awk -v up=$((1 + gpu * round ** 4)) \
+				'{ for (i = -up; i <= 1; i++) print $1 ":" $2 + i }' >>"$dir/without"
+	done
+	if ! make all >"$dir/make" 2>&1; then
+		tail -n 20 "$dir/make"
+		restore
+		echo "not ok the tree with faults is built"
+		exit 1
+	fi
+	cp "build/gcc-gpu$gpu/boreside" "$dir/boreside"
 	restore
-	echo "not ok the tree with faults is built"
-	exit 1
+}
+if [ -x "${MADE:-}/boreside" ]; then
+	cp "$MADE/boreside" "$MADE/list" "$dir"
+else
+	build
+	[ -z "${MADE:-}" ] || { mkdir -p "$MADE" && cp "$dir/boreside" "$dir/list" "$MADE" && exit; }
 fi
-cp "build/gcc-gpu$gpu/boreside" "$dir/boreside"
-restore
 BORESIDE=$dir/boreside
 echo "# $(wc -l <"$dir/list") faults in $(wc -l <"$dir/sources") sources, seed $seed, $SECONDS s"
 
