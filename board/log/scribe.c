@@ -154,6 +154,8 @@ static bool enter_open(struct bs_keeper *k, const struct bs_spool_entry *e)
 	const uint64_t next = k->writer->next;
 
 	bs_scribe_name(k->r, k->r->name);
+	if (e->index != atomic_load(&k->r->begun))
+		k->r->name[0] = '\0'; /* the next scan has begun, which this does not name */
 	number_record(k->r, e, next);
 	return next > 0 || append(k, e);
 }

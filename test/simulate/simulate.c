@@ -1,5 +1,5 @@
 /* test/simulate/simulate.c - the simulator's program; see simulate.h */
-/* Holds: W4, W5, W7, W12, W60, W63, W68, L4 */
+/* Holds: W4, W5, W7, W12, W60, W63, W68, W70, W72, W73, W75, L4, T1, T2 */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "test/simulate/simulate.h"
 

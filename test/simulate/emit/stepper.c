@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "drivers/step/door.h"
+#include "ipc/shm/slots.h"
 #include "ipc/step.h"
 #include "test/simulate/emit/pictures.h"
 #include "test/simulate/places.h"
@@ -395,7 +396,12 @@ void __wrap_bs_door_run(struct bs_door *d, const struct bs_door_job *job, void *
 	const int64_t begun_ns = sim_now;
 	const int64_t stalled_ns = process_stalled();
 	const int64_t by_ns = job->by_ns > begun_ns ? job->by_ns : begun_ns;
+	const struct bs_image_meta *m = (const void *)((const char *)job->head -
+						       offsetof(struct bs_image_meta, image.head));
 
+	if (job->scan != 0 && m->step.verdict != BS_STEP_NONE)
+		sim_broken("the step is asked for an image that leaves as %s",
+			   bs_step_verdict_name(m->step.verdict));
 	__real_bs_door_run(d, job, out, r);
 	if (sim_now - (process_stalled() - stalled_ns) > by_ns + LATE_NS)
 		sim_broken("an image is held for %.3f ms, %.3f ms beyond its budget",

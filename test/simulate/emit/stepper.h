@@ -5,7 +5,7 @@
  * In some schedules it is unruly: it answers late or never, what was not asked, too much or no
  * numbers, or dies over an image. Its memory outlives the service's process, which it notices by
  * the socket. What an image leaves with is judged by the books (pictures.h); here, that none is
- * held for longer than its budget, nor asked twice.
+ * held for longer than its budget, and none asked for once more that has its verdict.
  */
 #ifndef BS_TEST_SIMULATE_EMIT_STEPPER_H
 #define BS_TEST_SIMULATE_EMIT_STEPPER_H
