@@ -129,7 +129,7 @@ void answers_forgotten(void)
 
 	for (unsigned n = 0; (b = books_number(n)) != NULL; n++)
 		for (uint64_t seq = b->durable + 1; b->answers > 0 && seq <= b->numbers; seq++)
-			b->answer[seq] &= ANSWER_OF;
+			b->answer[seq] &= ANSWER_OF | ANSWER_GAP;
 	for (unsigned i = 0; i < keeps; i++)
 		if (kept[i].b != NULL && kept[i].answer.readout > kept[i].b->durable)
 			kept[i].b = NULL;
@@ -275,7 +275,7 @@ void answers_judge_log(const struct book *b)
 	bs_answers_start(&state);
 	for (uint64_t seq = 1; seq <= b->numbers; seq++) {
 		const bool logged = (b->mark[seq] & MARK_LOGGED) != 0;
-		const unsigned told = b->answer[seq] & ~(unsigned)ANSWER_OF;
+		const unsigned told = b->answer[seq] & ~(unsigned)(ANSWER_OF | ANSWER_GAP);
 
 		if ((b->answer[seq] & ANSWER_OF) == 0 || (!logged && told == 0))
 			continue;
@@ -283,7 +283,7 @@ void answers_judge_log(const struct book *b)
 			if ((b->answer[seq] & bit(ANSWER_LOGGED, row)) == 0)
 				sim_broken("the log has no answer of row %u of number %llu", row,
 					   (unsigned long long)seq);
-		if (!logged || told == 0)
+		if (!logged || told == 0 || (b->answer[seq] & ANSWER_GAP) != 0)
 			return; /* what follows may be against one that is not known */
 		judge_again(b, seq, &of);
 	}

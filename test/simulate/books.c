@@ -389,11 +389,11 @@ void books_gap(uint64_t session, uint64_t first, uint64_t count)
 		if ((b->mark[seq] & MARK_GAP) && b->killed)
 			continue; /* whoever named it died over that */
 		if (!b->lost && (b->mark[seq] & (MARK_GAP | MARK_OWED | MARK_THIS_RUN)))
-			sim_broken("number %llu is named as missing: it was acknowledged, seen or "
-				   "named before",
+			sim_broken("number %llu is named as missing: it was held, seen or named",
 				   (unsigned long long)seq);
 		b->gaps += (b->mark[seq] & MARK_GAP) == 0;
 		b->mark[seq] |= MARK_GAP;
+		b->answer[seq] |= ANSWER_GAP;
 		b->hasty += b->lacks_ns == 0 || sim_now - b->lacks_ns < AGAIN_NS;
 	}
 	look_for_gap(b, first);

@@ -29,8 +29,9 @@ enum book_mark {
 	MARK_LOGGED = 128,  /* a log has it */
 };
 
-/* Of a readout; what a row of the protocol's answers said is the bit that many to the left. */
-enum book_answer { ANSWER_OF = 1, ANSWER_SAID = 2, ANSWER_LOGGED = 32 };
+/* Of a readout: it is answered; was named as missing once. Then by row of the protocol's answers, a
+ * bit for each of three: said; in a log. */
+enum book_answer { ANSWER_OF = 1, ANSWER_GAP = 2, ANSWER_SAID = 4, ANSWER_LOGGED = 32 };
 
 struct book {
 	uint64_t session;
