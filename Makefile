@@ -304,7 +304,7 @@ $(MUTATE): $(call objects,test/mutate test/peers)
 # it, with each step counted and their variables in sections that it can set anew (but gcov's).
 SIMULATE := $(B)/test/simulate/simulate
 STEPPED  := $(patsubst %.c,$(B)/stepped/%.o,$(call find,board/emit board/ingest board/log,*.c) \
-            core/whole.c \
+            core/whole.c drivers/step/door.c \
             $(addprefix drivers/log/,cursor.c parts.c store.c storefile.c storesize.c writer.c))
 $(SIMULATE): $(call objects,test/simulate) $(B)/test/peers/rules.o $(STEPPED)
 $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock bs_rt_enter_log \
@@ -318,7 +318,8 @@ $(SIMULATE): private SAN += $(call wrap,bs_usage_publish bs_rt_enter bs_rt_lock 
 	pthread_cond_timedwait pthread_cond_broadcast pthread_create pthread_join sem_wait \
 	nanosleep poll ppoll eventfd read write clock_gettime open openat close pread pwrite \
 	fdatasync fsync posix_fadvise ftruncate fchmod flock renameat2 unlink unlinkat fstat \
-	fstatat access faccessat getrandom opendir readdir dirfd closedir)
+	fstatat access faccessat getrandom opendir readdir dirfd closedir bs_door_run socket \
+	connect bind chmod listen accept4 memfd_create fallocate fcntl munmap sendmsg recv syscall)
 # Its scans are short: what is large in the service is small here.
 SMALL := -DBS_LOG_COMMIT_BYTES=8192u -DBS_LOG_SEGMENT=65536u -DBS_WIRE_OPEN_MAX=8192u \
          -DBS_HELD_MAX=32u

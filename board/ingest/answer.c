@@ -18,10 +18,7 @@ static bool are_asked(const struct ingest *in, const struct bs_ingest_scan *scan
 	       in->env->shm.s->pools.answer_slots > 0 && bs_answers_asked(&scan->record->info);
 }
 
-/*
- * Tells the sender n answers, then the log: none waits for the log's copy of another. A scan that
- * is read from its log had its answers then.
- */
+/* Tells the sender n answers, then the log: none waits for the log's copy of another. */
 static void give(struct ingest *in, struct bs_ingest_scan *scan, const struct bs_answer *made,
 		 uint32_t n, int64_t received_ns, int64_t sender_ns)
 {
@@ -34,7 +31,7 @@ static void give(struct ingest *in, struct bs_ingest_scan *scan, const struct bs
 		t[i].answer.received_ns = received_ns;
 		t[i].answer.by_ns = received_ns + bs_ns_of_ms(deadline_ms);
 		t[i].answer.computed_ns = bs_now_ns();
-		if (in->feed == NULL)
+		if (in->feed == NULL) /* else images are made again whose answers were told */
 			bs_ingest_tell(in, &t[i]);
 	}
 	for (uint32_t i = 0; i < n; i++)
@@ -51,7 +48,8 @@ void bs_ingest_answer(struct ingest *in, struct bs_ingest_scan *scan, uint32_t s
 	if (!are_asked(in, scan))
 		return;
 	n = bs_answers_make(&of, &m->head, m->seq, bs_shm_samples(&in->env->shm, slot), made);
-	give(in, scan, made, n, m->received_ns, m->sender_ns);
+	if (!m->logged) /* else its answers were given when it came from its sender */
+		give(in, scan, made, n, m->received_ns, m->sender_ns);
 }
 
 static void answer_step(struct ingest *in, struct bs_ingest_scan *scan,

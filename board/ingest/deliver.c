@@ -75,8 +75,8 @@ void bs_ingest_note_sent(struct ingest *in, struct bs_ingest_scan *scan,
 {
 	int64_t ns;
 
-	if (in->feed != NULL)
-		return; /* the readout comes from the log */
+	if (m->logged)
+		return;
 	if (scan->clock == BS_CLOCK_UNKNOWN)
 		tell_clock(in, scan, m->sender_ns, m->received_ns);
 	if (scan->clock == BS_CLOCK_OTHER || !is_sane(m->sender_ns))

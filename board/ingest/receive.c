@@ -50,6 +50,7 @@ static struct bs_acq_meta *fill_slot(struct ingest *in, const struct bs_intake *
 	meta->received_ns = m->received_ns;
 	meta->seq = m->w.seq;
 	meta->sender_ns = m->w.time_ns;
+	meta->logged = in->feed != NULL;
 	bs_intake_put(k, &meta->head, r->row, r->traj, r->data,
 		      bs_shm_samples(&in->env->shm, slot));
 	return meta;

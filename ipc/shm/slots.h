@@ -60,6 +60,7 @@ struct bs_acq_meta {
 	int64_t sender_ns;   /* time_ns of the message's envelope, by the sender's clock */
 	uint64_t seq;        /* number of the message's envelope */
 	bool lost;           /* a readout of the scan before it did not arrive, or was refused */
+	bool logged;         /* it was read from its scan's log */
 };
 
 /* The record beside each image slot, whose bytes are laid out as core/memory/pools.h says. */

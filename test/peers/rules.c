@@ -241,7 +241,7 @@ void rules_hear(struct rules *r, const unsigned char *msg, size_t len, int64_t n
 	if (!is_good(msg, len))
 		return;
 	kind = (unsigned)get(msg + 6, 2);
-	if (get(msg + 16, 8) != r->session || r->state == SENDER_IDLE || kind > SENDER_OUTCOME)
+	if (get(msg + 16, 8) != r->session || r->state == SENDER_IDLE || kind > SENDER_ANSWER)
 		return;
 	r->heard_ns = now_ns;
 	r->books.heard[kind]++;

@@ -25,7 +25,8 @@ enum sender_kind {
 	SENDER_ACCEPT = 16,
 	SENDER_REFUSE = 17,
 	SENDER_ACK = 18,
-	SENDER_OUTCOME = 19
+	SENDER_OUTCOME = 19,
+	SENDER_ANSWER = 20 /* is counted alone */
 };
 
 enum sender_state {
@@ -39,7 +40,7 @@ enum sender_state {
 /* Of one scan; held to log are the last ACK's. */
 struct sender_books {
 	uint64_t sent, again; /* numbered messages; of these, those that had been sent before */
-	uint64_t heard[SENDER_OUTCOME + 1]; /* messages of the scan, by kind */
+	uint64_t heard[SENDER_ANSWER + 1]; /* messages of the scan, by kind */
 	uint64_t held, durable, unprotected;
 	uint32_t log;
 	uint64_t most_held, most_durable; /* of all ACKs */

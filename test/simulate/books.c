@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ipc/wire/mrd.h"
+#include "test/simulate/answers.h"
 #include "test/simulate/disk/disk.h"
 #include "test/simulate/service.h"
 #include "test/simulate/totals.h"
@@ -22,12 +23,11 @@ void books_reset(void)
 	books = 0;
 }
 
-struct book *books_open(uint64_t session)
+struct book *books_open(uint64_t session, unsigned link, bool asks)
 {
 	struct book *b = &book[books < BOOKS ? books++ : BOOKS - 1];
 
-	memset(b, 0, sizeof(*b));
-	b->session = session;
+	*b = (struct book){ .session = session, .link = link, .asks = asks };
 	for (const struct book *o = book; o < b; o++)
 		b->untold += !o->told;
 	return b;
@@ -38,13 +38,13 @@ unsigned books_beside(const struct book *b)
 	return b->untold + (unsigned)(&book[books - 1] - b);
 }
 
-void books_sent(struct book *b, uint64_t seq, bool wave, bool bad)
+void books_sent(struct book *b, uint64_t seq, bool wave, bool bad, uint64_t flags)
 {
 	b->numbers = seq;
-	if (wave)
-		return;
-	b->mark[seq] = (uint8_t)(MARK_ACQ | (bad ? MARK_BAD : 0));
-	b->acqs++;
+	if (!wave)
+		b->mark[seq] = (uint8_t)(MARK_ACQ | (bad ? MARK_BAD : 0));
+	b->answer[seq] = (flags & BS_MRD_IS_NAVIGATION) != 0 ? ANSWER_OF : 0;
+	b->acqs += !wave;
 	b->bad += bad;
 }
 
@@ -284,6 +284,7 @@ void books_relaxed_lost(void)
 void books_power_lost(void)
 {
 	books_relaxed_lost();
+	answers_forgotten();
 	for (unsigned i = 0; i < books; i++)
 		if (!book[i].relaxed && book[i].durable > 0 && !book[i].told)
 			sim_saw(SEEN_DURABLE_POWER);
@@ -311,6 +312,7 @@ void books_killed(void)
 void books_forgotten(void)
 {
 	books_lost();
+	answers_forgotten();
 	for (unsigned i = 0; i < books; i++) {
 		book[i].killed = true;
 		book[i].over_service = book[i].over_service || (book[i].accepted && !book[i].told);
@@ -387,11 +389,11 @@ void books_gap(uint64_t session, uint64_t first, uint64_t count)
 		if ((b->mark[seq] & MARK_GAP) && b->killed)
 			continue; /* whoever named it died over that */
 		if (!b->lost && (b->mark[seq] & (MARK_GAP | MARK_OWED | MARK_THIS_RUN)))
-			sim_broken("number %llu is named as missing: it was acknowledged, seen or "
-				   "named before",
+			sim_broken("number %llu is named as missing: it was held, seen or named",
 				   (unsigned long long)seq);
 		b->gaps += (b->mark[seq] & MARK_GAP) == 0;
 		b->mark[seq] |= MARK_GAP;
+		b->answer[seq] |= ANSWER_GAP;
 		b->hasty += b->lacks_ns == 0 || sim_now - b->lacks_ns < AGAIN_NS;
 	}
 	look_for_gap(b, first);
@@ -542,6 +544,8 @@ static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 			sim_broken("a scan that is in its log is lost with a recon: %s", o->text);
 		b->lost = true;
 	}
+	if (o->code == 0 && !b->killed)
+		answers_outcome(b, o->text);
 	if (!b->lost)
 		judge_whole(b, o);
 	else if (o->code == BS_ERR_SEQUENCE && o->gaps == 0 && b->gaps == 0)

@@ -29,8 +29,15 @@ enum book_mark {
 	MARK_LOGGED = 128,  /* a log has it */
 };
 
+/* Of a readout: it is answered; was named as missing once. Then by row of the protocol's answers, a
+ * bit for each of three: said; in a log. */
+enum book_answer { ANSWER_OF = 1, ANSWER_GAP = 2, ANSWER_SAID = 4, ANSWER_LOGGED = 32 };
+
 struct book {
 	uint64_t session;
+	unsigned link;                  /* its sender's */
+	bool asks;                      /* for answers */
+	uint64_t answers, answers_late; /* that were said; that were dropped, as the service says */
 	uint64_t numbers; /* messages that were made, CLOSE included; their numbers start at 1 */
 	uint64_t acqs, bad;
 	bool closed; /* CLOSE was made */
@@ -69,17 +76,19 @@ struct book {
 	bool endless;      /* the service said in words that its log cannot be sealed */
 	bool named;        /* the service said in words that it is not whole, or does not go on */
 	uint8_t mark[BOOK_NUMBERS];
+	uint8_t answer[BOOK_NUMBERS];
 };
 
 void books_reset(void);
-struct book *books_open(uint64_t session);
+struct book *books_open(uint64_t session, unsigned link, bool asks);
 /* From 0. NULL: no more. */
 struct book *books_number(unsigned i);
 /* NULL: no sender's. */
 struct book *books_find(uint64_t session);
 
-/* Its sender has made number seq; wave: it is no readout; bad: the service must refuse it. */
-void books_sent(struct book *b, uint64_t seq, bool wave, bool bad);
+/* Its sender has made number seq; wave: it is no readout; bad: the service must refuse it. flags:
+ * a readout's. */
+void books_sent(struct book *b, uint64_t seq, bool wave, bool bad, uint64_t flags);
 /* Scans that were begun after it, or had not ended when it began. */
 unsigned books_beside(const struct book *b);
 

@@ -38,7 +38,7 @@ static struct thread {
 	int (*main)(void *);
 	void *(*start)(void *);
 	void *arg;
-	int64_t wake_ns;
+	int64_t wake_ns, since_ns, left_ns, stalled_ns;
 	bool (*ready)(void *);
 	void *ready_arg;
 	jmp_buf at;
@@ -84,6 +84,7 @@ static void leave(void)
 {
 	struct thread *t = running;
 
+	t->left_ns = sim_now;
 	if (_setjmp(t->at) == 0) {
 		running = NULL;
 		LEAVE(&t->fake, home_stack, home_bytes);
@@ -118,6 +119,17 @@ void process_wait(int64_t until_ns, bool (*ready)(void *), void *arg)
 	t->ready = ready;
 	t->ready_arg = arg;
 	leave();
+	t->since_ns = sim_now;
+}
+
+int64_t process_stalled(void)
+{
+	return running->stalled_ns;
+}
+
+int64_t process_since(void)
+{
+	return running->since_ns;
 }
 
 void sim_step(void)
@@ -212,7 +224,9 @@ static struct thread *spawn(void)
 {
 	for (unsigned i = 0; i < PROCESS_THREADS; i++)
 		if (thread[i].state == NONE) {
-			thread[i] = (struct thread){ .state = RUNS };
+			thread[i] = (struct thread){ .state = RUNS,
+						     .since_ns = sim_now,
+						     .left_ns = sim_now };
 			return &thread[i];
 		}
 	return NULL;
@@ -265,7 +279,9 @@ void process_run(unsigned i, uint32_t steps)
 {
 	static ucontext_t context;
 	struct thread *t = &thread[i];
+	const int64_t free_ns = t->state == RUNS ? t->left_ns : t->wake_ns;
 
+	t->stalled_ns += sim_now > free_ns ? sim_now - free_ns : 0;
 	t->state = RUNS;
 	left = steps != 0 ? steps : STEPS_MAX;
 	cut = false;

@@ -37,6 +37,10 @@ int64_t process_due(void);
 
 /* Of what its threads call. */
 bool process_inside(void);
+/* When the thread that runs has slept last; it may have been stopped since, without its knowing. */
+int64_t process_since(void);
+/* For so long this thread could have run, and did not, since it began. */
+int64_t process_stalled(void);
 /* Until ready says so or until then. */
 void process_wait(int64_t until_ns, bool (*ready)(void *), void *arg);
 /* What was allocated for it goes with it. */

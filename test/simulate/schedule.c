@@ -1,6 +1,7 @@
 /* test/simulate/schedule.c - see schedule.h */
 #include "test/simulate/schedule.h"
 
+#include "test/simulate/answers.h"
 #include "test/simulate/books.h"
 #include "test/simulate/disk/disk.h"
 #include "test/simulate/faults.h"
@@ -19,6 +20,9 @@
 #define CALM_STEPS 100000u
 #define START_NS   (1000000 * MS)
 #define HOUR_NS    (3600000 * MS) /* a schedule takes seconds or minutes */
+
+#define STEP    UINT64_C(0x7374657000000000)
+#define ANSWERS UINT64_C(0x616e737765727300)
 
 enum who { INGEST, RECON, SENDER, OTHERS, WHO };
 
@@ -197,19 +201,31 @@ static void count(int64_t took_ns)
 	t->longest_ns = took_ns > t->longest_ns ? took_ns : t->longest_ns;
 }
 
+/* Half of the schedules have this. All else is drawn as if there were none: the rest stay the same.
+ */
+static bool has(uint64_t seed, uint64_t what)
+{
+	sim_state = seed ^ what;
+	return (sim_random() & 1) != 0;
+}
+
 static void reset(uint64_t seed)
 {
+	const bool answers = has(seed, ANSWERS);
+	const bool step = has(seed, STEP);
+
 	sim_state = seed;
 	sim_state = sim_random(); /* else the next seed has the same numbers, one later */
 	sim_now = START_NS;
 	steps = 0;
 	books_reset();
+	answers_reset();
 	network_reset();
 	disk_reset();
 	scanner_reset();
-	emit_reset(sim_chance(sim_images));
+	emit_reset(sim_chance(sim_images), step);
 	if (!emit_runs())
-		service_reset();
+		service_reset(answers);
 	others_reset();
 	faults_reset();
 	for (int i = 0; i < WHO; i++)

@@ -10,6 +10,7 @@
 #include "board/service/usage.h"
 #include "board/service/worker.h"
 #include "core/log.h"
+#include "test/simulate/answers.h"
 #include "test/simulate/books.h"
 #include "test/simulate/disk/disk.h"
 #include "test/simulate/disk/logs.h"
@@ -32,7 +33,7 @@
 static struct site {
 	struct bs_shm shm;
 	struct bs_worker_env env;
-} site[SITES];
+} site[2 * SITES]; /* the second half answers readouts */
 
 static struct site *now_on;
 static struct bs_shm *shm;
@@ -67,8 +68,13 @@ static void take_events(void)
 		SAY("ingest: %s", words);
 		if (e.number == BS_EVENT_OPEN)
 			session = session_of[e.arg[0] & 1] = e.arg[1];
-		if (e.number == BS_EVENT_OUTCOME)
+		if (e.number == BS_EVENT_OUTCOME) {
+			const struct bs_scan_record *s = &shm->s->scan[e.arg[0] & 1];
+
 			books_over(session_of[e.arg[0] & 1]);
+			answers_counted(session_of[e.arg[0] & 1], atomic_load(&s->answers),
+					atomic_load(&s->answers_late));
+		}
 		if (e.number == BS_EVENT_OUTCOME && e.code != 0)
 			books_named(session_of[e.arg[0] & 1], words);
 		if (e.number == BS_EVENT_FAULT) /* that another scan came is no reason */
@@ -142,8 +148,15 @@ void __wrap_bs_log(enum bs_log_level level, const char *words, ...)
 
 /* record_bytes: not 0: `boreside record` in place of the service */
 static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, uint64_t ring,
-		      size_t record_bytes)
+		      size_t record_bytes, bool answers)
 {
+	static const struct bs_answers_of of = {
+		.row = { { .what = BS_ANSWER_PHASE, .deadline_ms = 2.0 },
+			 { .what = BS_ANSWER_SHIFT, .deadline_ms = 60.0 },
+			 { .what = BS_ANSWER_FREQUENCY, .deadline_ms = 1000.0 } },
+		.count = 3,
+		.kinds = 1u << BS_KIND_NAVIGATION
+	};
 	static struct bs_site s;
 
 	s = (struct bs_site){
@@ -157,6 +170,9 @@ static void make_site(struct site *at, uint32_t slots, enum bs_log_mode mode, ui
 	};
 	s.protocol[0] = with_name(lines_of(BOOK_SAMPLES, BOOK_LINES, 1, BOOK_SAMPLES, 1), "p");
 	s.protocol[0].silence_ms = 5000;
+	if (answers)
+		s.protocol[0].answers = of;
+	s.answers = s.protocol[0].answers.count;
 	bs_plan_make(&s.protocol[0]);
 	memory_make(&at->shm, &s, BS_WORKER_INGEST);
 	if (ring != 0)
@@ -185,8 +201,12 @@ void service_make(void)
 			  { 24, BS_LOG_MODE_DURABLE, RING_SMALL, 0 },
 			  { 96, BS_LOG_MODE_DURABLE, RING_SMALL, RECORD_BYTES } };
 
-	for (unsigned i = 0; i < SITES; i++)
-		make_site(&site[i], kind[i].slots, kind[i].log, kind[i].ring, kind[i].record_bytes);
+	for (unsigned n = 0; n < 2 * SITES; n++) {
+		const unsigned i = n % SITES;
+
+		make_site(&site[n], kind[i].slots, kind[i].log, kind[i].ring, kind[i].record_bytes,
+			  n >= SITES);
+	}
 }
 
 /* A service that starts. */
@@ -200,9 +220,14 @@ static void begin(int64_t start_ns)
 	stopping = false;
 }
 
-void service_reset(void)
+const struct bs_protocol *service_protocol(void)
 {
-	now_on = &site[sim_below(SITES)];
+	return &now_on->env.site.protocol[0];
+}
+
+void service_reset(bool answers)
+{
+	now_on = &site[sim_below(SITES) + (answers ? SITES : 0)];
 	shm = &now_on->shm;
 	session = 0;
 	two_ns = 0;

@@ -6,13 +6,18 @@
 #define BS_TEST_SIMULATE_SERVICE_H
 
 #include "core/frame/state.h"
+#include "core/protocol.h"
 #include "test/simulate/faults.h"
 #include "test/simulate/simulate.h"
 
 /* Once. */
 void service_make(void);
-/* Everything from its start, on one of the sites: the last is that of `boreside record`. */
-void service_reset(void);
+/*
+ * Everything from its start, on one of the sites: the last is that of `boreside record`. answers:
+ * on one of as many more that answer readouts.
+ */
+void service_reset(bool answers);
+const struct bs_protocol *service_protocol(void);
 bool service_records(void);
 bool service_is_narrow(void); /* its log's ring may be full on a disk that is well */
 bool service_relaxed(void);   /* its logs may lose something with the power */

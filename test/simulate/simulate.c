@@ -1,5 +1,5 @@
 /* test/simulate/simulate.c - the simulator's program; see simulate.h */
-/* Holds: W4, W5, W7, W12, W60, W63, W68, L4 */
+/* Holds: W4, W5, W7, W12, W60, W63, W68, W70, W72, W73, W75, L4, T1, T2 */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "test/simulate/simulate.h"
 
@@ -20,15 +20,17 @@
 #include "test/simulate/totals.h"
 #include "test/support/check.h"
 
+#define IMAGES    150u
 #define SCHEDULES (CHECK_SANITIZED ? 1000u : 10000u)
 #define FAILURES  5u  /* of a process are told in full */
 #define AGAIN     64u /* schedules of a process are run once more at its end, and are the same */
 #define JOBS_MAX  256u
+#define MANY      100000u /* of so many schedules each thing that is counted happens in some */
 
 int64_t sim_now;
 uint64_t sim_state;
 bool sim_verbose;
-uint32_t sim_images = 150;
+uint32_t sim_images = IMAGES;
 
 static char broken[512];
 static const char *program;
@@ -161,6 +163,8 @@ static void conclude(const struct sim_totals *t, uint64_t first, uint64_t schedu
 		      t->fewest_faults >= SCHEDULE_FAULTS,
 	      "schedules of at least %llu steps and %llu faults",
 	      (unsigned long long)t->fewest_steps, (unsigned long long)t->fewest_faults);
+	for (unsigned i = 0; i < SEEN_MAX && schedules >= MANY && sim_images == IMAGES; i++)
+		CHECK(t->seen[i] > 0, "%s", totals_seen((enum sim_seen)i));
 	CHECK(bad == 0, "schedules that were run again came out the same");
 	CHECK(t->failed == 0,
 	      "seeds %llu to %llu: %llu schedules, %llu steps, %llu faults, %llu scans, at rest at "

@@ -11,6 +11,7 @@
  *              the page's rules (peer.c); ipc/gate.h's functions over a network that loses and
  *              changes messages (network.c)
  * books.c      what the sender knows of each scan, and what it must find in the end
+ * answers.c    what it is told of its readouts while it measures
  * service.c    the shared memory, ingest as a process, the supervisor's part
  * disk/logs.c  the logs, read back by their real reader
  * recon.c      a model of the reconstruction: takes ring entries and books what it saw

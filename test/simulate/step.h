@@ -25,6 +25,7 @@ void sim_free(void *p);
 #define calloc  sim_calloc
 #define realloc sim_realloc
 #define free    sim_free
+#define mmap    sim_mmap /* the linker's word for it is the daemon's (board/service/allocs.c) */
 
 #undef atomic_store
 #undef atomic_store_explicit

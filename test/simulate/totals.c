@@ -32,17 +32,35 @@ static const char *const seen[SEEN_MAX] = {
 	[SEEN_SEGMENTS] = "segments of theirs beyond the first",
 	[SEEN_PROVEN] = "logs that were what their node had signed",
 	[SEEN_RECOVERED] = "of these, with what was signed after its writer's end",
+	[SEEN_ANSWERS_SAID] = "answers that were said",
+	[SEEN_ANSWERS_OVER] = "more, after ingest was killed within their scan",
+	[SEEN_ANSWERS_HEARD] = "times that a sender heard one",
+	[SEEN_ANSWERS_LATE] = "that were too late, and dropped",
+	[SEEN_ANSWERS_LOGGED] = "that a log has",
+	[SEEN_ANSWERS_AGAIN] = "that were made once more of a log's readouts",
 	[SEEN_IMAGES_STORED] = "images that were stored",
 	[SEEN_IMAGES_TAKEN] = "that a taker has had",
 	[SEEN_IMAGES_TWICE] = "once more, where it may",
 	[SEEN_IMAGES_TOLD] = "times that one that asks was told of some that are gone",
 	[SEEN_IMAGES_NAMED] = "takers that lack some, which were counted",
 	[SEEN_EMIT_STALLED] = "emits that were replaced since they hung",
+	[SEEN_STEP_USED] = "images that a step had, and made anew",
+	[SEEN_STEP_NUMBERED] = "of which it gave numbers alone",
+	[SEEN_STEP_LATE] = "for which it was late",
+	[SEEN_STEP_DIED] = "for which it had died",
+	[SEEN_STEP_HUNG] = "for which it was cut off since it hung",
+	[SEEN_STEP_WRONG] = "for which it gave what is not taken",
+	[SEEN_STEP_WITHOUT] = "that it did not get: it was not there, or busy",
 };
 
 const char *totals_state(unsigned state)
 {
 	return state == BS_STATES ? "(dead)" : bs_state_name((enum bs_state)state);
+}
+
+const char *totals_seen(enum sim_seen what)
+{
+	return seen[what];
 }
 
 void totals_add(struct sim_totals *to, const struct sim_totals *from)

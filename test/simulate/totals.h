@@ -36,12 +36,25 @@ enum sim_seen {
 	SEEN_SEGMENTS,
 	SEEN_PROVEN,
 	SEEN_RECOVERED,
+	SEEN_ANSWERS_SAID,
+	SEEN_ANSWERS_OVER,
+	SEEN_ANSWERS_HEARD,
+	SEEN_ANSWERS_LATE,
+	SEEN_ANSWERS_LOGGED,
+	SEEN_ANSWERS_AGAIN,
 	SEEN_IMAGES_STORED,
 	SEEN_IMAGES_TAKEN,
 	SEEN_IMAGES_TWICE,
 	SEEN_IMAGES_TOLD,
 	SEEN_IMAGES_NAMED,
 	SEEN_EMIT_STALLED,
+	SEEN_STEP_USED,
+	SEEN_STEP_NUMBERED,
+	SEEN_STEP_LATE,
+	SEEN_STEP_DIED,
+	SEEN_STEP_HUNG,
+	SEEN_STEP_WRONG,
+	SEEN_STEP_WITHOUT,
 	SEEN_MAX
 };
 
@@ -67,5 +80,6 @@ void totals_add(struct sim_totals *to, const struct sim_totals *from);
 /* places: also those where no kill struck. */
 void totals_print(const struct sim_totals *t, bool places);
 const char *totals_state(unsigned state);
+const char *totals_seen(enum sim_seen what);
 
 #endif

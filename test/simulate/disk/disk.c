@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "test/simulate/books.h"
+#include "test/simulate/emit/stepper.h"
 #include "test/simulate/faults.h"
 #include "test/simulate/disk/files.h"
 #include "test/simulate/places.h"
@@ -26,10 +27,9 @@ static struct {
 	int file; /* -1: free; DISK_FILES: the folder */
 	bool inside;
 } fd_of[FDS];
-static bool to_fail[DISK_FAULTS], lost_relaxed, was_ill;
+static bool to_fail[DISK_FAULTS], lost_relaxed, was_ill, errs_reads;
 static int64_t full_until_ns, read_only_until_ns, errs_until_ns, slow_until_ns, slow_ns;
-static bool errs_reads, full_struck, read_only_struck, errs_struck,
-	slow_struck; /* the present one has */
+static bool full_struck, read_only_struck, errs_struck, slow_struck; /* the present one has */
 
 /* ---- what happens to it ---- */
 
@@ -320,7 +320,7 @@ int __wrap_close(int fd);
 int __wrap_close(int fd)
 {
 	if (!ours(fd))
-		return __real_close(fd);
+		return stepper_closes(fd) ? 0 : __real_close(fd);
 	drop_fd((unsigned)(fd - DISK_FD));
 	return 0;
 }
@@ -441,7 +441,7 @@ int __wrap_ftruncate(int fd, off_t len)
 	struct sim_file *f;
 
 	if (!ours(fd))
-		return __real_ftruncate(fd, len);
+		return stepper_sizes(fd) ? 0 : __real_ftruncate(fd, len);
 	f = file_of(fd);
 	SIM_PLACE();
 	if (f == NULL || is_read_only() || errs(false) || fails(DISK_WRITE, EIO))

@@ -12,6 +12,7 @@
 #include "drivers/log/folder.h"
 #include "drivers/log/reader.h"
 #include "drivers/tool/load/proof.h"
+#include "test/simulate/answers.h"
 #include "test/simulate/books.h"
 #include "test/simulate/disk/disk.h"
 #include "test/simulate/process.h"
@@ -60,6 +61,8 @@ static void take_logged(const unsigned char *msg, size_t len)
 		sim_broken("a log has a message of a scan that nobody sent");
 		return;
 	}
+	if (w.kind == BS_WIRE_ANSWER)
+		answers_logged(b, payload, (size_t)w.payload_len);
 	if (w.kind == BS_WIRE_OPEN || w.seq == 0 || w.seq > b->numbers)
 		return;
 	if (b->mark[w.seq] & MARK_LOGGED)
@@ -149,6 +152,7 @@ static void judge_book(struct book *b)
 	uint64_t lacks = 0;
 	uint64_t missing = 0;
 
+	answers_judge_log(b);
 	for (uint64_t seq = 1; seq <= b->numbers; seq++) {
 		const unsigned m = b->mark[seq];
 

@@ -13,6 +13,7 @@
 #include "test/simulate/emit/maker.h"
 #include "test/simulate/emit/pictures.h"
 #include "test/simulate/emit/sockets.h"
+#include "test/simulate/emit/stepper.h"
 #include "test/simulate/emit/takers.h"
 #include "test/simulate/memory.h"
 #include "test/simulate/process.h"
@@ -28,7 +29,7 @@ static struct site {
 	struct bs_shm shm;
 	struct bs_worker_env env;
 	uint32_t askers;
-} site[SITES];
+} site[2 * SITES]; /* the second half has a step */
 
 static struct site *now_on;
 static struct bs_shm *shm;
@@ -83,14 +84,14 @@ void emit_hears(void)
 /* ---- the memory ---- */
 
 static void make_site(struct site *at, const struct bs_overload *o, uint32_t sinks, bool archive,
-		      uint32_t askers)
+		      uint32_t askers, bool step)
 {
 	static struct bs_site s;
 
 	s = (struct bs_site){ .heartbeat_ms = 500,
 			      .stall_ms = 1000,
 			      .acq_slots = 4,
-			      .image_slots = 2,
+			      .image_slots = step ? 8 : 2,
 			      .run_dir = DISK_ROOT,
 			      .overload = *o,
 			      .sinks = sinks,
@@ -103,6 +104,13 @@ static void make_site(struct site *at, const struct bs_overload *o, uint32_t sin
 		s.sink[i] = (struct bs_sink_spec){ .type = "cfl", .dir = { 'f', (char)('0' + i) } };
 	s.protocol[0] = with_name(lines_of(16, PICTURE_PIXELS / 16, 1, 16, 1), "p");
 	s.protocol[0].silence_ms = 5000;
+	if (step) {
+		s.steps = 1;
+		s.step[0] = (struct bs_step_spec){
+			.name = "step", .on = "p", .dir = "step", .budget_ms = STEPPER_BUDGET_MS
+		};
+		s.protocol[0].step = (struct bs_step_of){ .at = 1, .ms = STEPPER_BUDGET_MS };
+	}
 	bs_plan_make(&s.protocol[0]);
 	memory_make(&at->shm, &s, BS_WORKER_EMIT);
 	/* an archive has as many slots as its connection may hold: few are wanted here */
@@ -133,7 +141,8 @@ void emit_make(void)
 		{ BS_POLICY_WAIT, BS_POLICY_WAIT, 1, 0, true, false },
 	};
 
-	for (unsigned i = 0; i < SITES; i++) {
+	for (unsigned n = 0; n < 2 * SITES; n++) {
+		const unsigned i = n % SITES;
 		struct bs_overload o = { .spill_mib = 1,
 					 .queue = 2,
 					 .archive = kind[i].archive,
@@ -141,7 +150,7 @@ void emit_make(void)
 
 		if (kind[i].spills)
 			(void)snprintf(o.spill_dir, sizeof(o.spill_dir), DISK_ROOT);
-		make_site(&site[i], &o, kind[i].folders, kind[i].sent, kind[i].askers);
+		make_site(&site[n], &o, kind[i].folders, kind[i].sent, kind[i].askers, n >= SITES);
 	}
 }
 
@@ -154,13 +163,13 @@ static void begin(int64_t at_ns)
 	maker_reset(shm);
 }
 
-void emit_reset(bool runs)
+void emit_reset(bool runs, bool step)
 {
 	on = runs;
 	wakes_clock_ahead_ns = 0;
 	if (!on)
 		return;
-	now_on = &site[sim_below(SITES)];
+	now_on = &site[sim_below(SITES) + (step ? SITES : 0)];
 	shm = &now_on->shm;
 	process_kill();
 	calm = false;
@@ -173,6 +182,7 @@ void emit_reset(bool runs)
 	askers_reset(now_on->askers);
 	puller_reset(now_on->env.site.archive_url[0] != '\0');
 	sinks_reset();
+	stepper_reset(step);
 	begin(sim_now);
 	SAY("site %u", (unsigned)(now_on - site));
 }
@@ -243,6 +253,7 @@ static void process_gone(void)
 	logs_process_gone();
 	disk_process_gone();
 	sockets_process_gone();
+	stepper_process_gone();
 	dead_ns = 0;
 }
 
@@ -380,11 +391,12 @@ static bool run_process(void)
 
 bool emit_turn(void)
 {
-	const uint32_t first = sim_below(4);
+	const uint32_t parties = now_on->env.site.steps > 0 ? 5 : 4;
+	const uint32_t first = sim_below(parties);
 
 	watch();
-	for (unsigned i = 0; i < 4; i++) {
-		switch ((first + i) % 4) {
+	for (unsigned i = 0; i < parties; i++) {
+		switch ((first + i) % parties) {
 		case 0:
 			if (!stopping && maker_turn(calm))
 				return true;
@@ -397,8 +409,12 @@ bool emit_turn(void)
 			if (puller_turn())
 				return true;
 			continue;
-		default:
+		case 3:
 			if (run_process())
+				return true;
+			continue;
+		default:
+			if (stepper_turn())
 				return true;
 		}
 	}
@@ -411,6 +427,7 @@ int64_t emit_due(void)
 
 	due = askers_due() < due ? askers_due() : due;
 	due = puller_due() < due ? puller_due() : due;
+	due = stepper_due() < due ? stepper_due() : due;
 	return maker_due() < due ? maker_due() : due;
 }
 
@@ -423,6 +440,7 @@ void emit_calm(void)
 	askers_calm();
 	puller_calm();
 	sinks_calm();
+	stepper_calm();
 }
 
 const char *emit_unrest(void)

@@ -11,6 +11,7 @@
  * maker.c     the reconstruction
  * pictures.c  the books
  * sockets.c   ipc/endpoint.h's functions
+ * stepper.c   a site's own step, in some schedules
  * askers.c, puller.c, files.c  the takers (takers.h)
  */
 #ifndef BS_TEST_SIMULATE_EMIT_EMIT_H
@@ -23,7 +24,7 @@
 /* Once. */
 void emit_make(void);
 /* A schedule begins; is it of this kind? */
-void emit_reset(bool runs);
+void emit_reset(bool runs, bool step); /* step: of a site that has one */
 bool emit_runs(void);
 /* As ingest's: the faults' table has a column each. */
 enum bs_state emit_state(void);

@@ -69,10 +69,8 @@ static int file(void *self, const struct bs_mrd_image *head, const char *attribu
 		const void *pixels, struct bs_fail *why)
 {
 	struct folder *f = self;
-	float want[PICTURE_PIXELS];
 	unsigned i;
 
-	(void)attributes;
 	SIM_PLACE();
 	if (sim_now < refuses_until_ns)
 		return refuse(why);
@@ -88,11 +86,8 @@ static int file(void *self, const struct bs_mrd_image *head, const char *attribu
 	hang_ns = 0;
 	SIM_PLACE();
 	i = find(head);
-	if (i != PICTURES) {
-		pictures_draw(want, picture[i].session, picture[i].seq);
-		if (memcmp(want, pixels, sizeof(want)) != 0)
-			i = PICTURES;
-	}
+	if (i != PICTURES && !pictures_are(i, pixels, attributes, strlen(attributes)))
+		i = PICTURES;
 	pictures_has((unsigned)(f - folder), i, false);
 	if (i != PICTURES)
 		f->filed_ns[i] = emit_clock();

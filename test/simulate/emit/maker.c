@@ -10,6 +10,7 @@ static enum { IDLE, TAKEN, FILLED, ENDING } next;
 static bool once; /* one image is asked for */
 static int64_t make_ns;
 static uint32_t slot;
+static int64_t apart_ns; /* at most, between two images that a step has time for */
 static uint64_t scan, session, seq, scan_images;
 
 void maker_reset(struct bs_shm *m)
@@ -18,6 +19,9 @@ void maker_reset(struct bs_shm *m)
 	next = IDLE;
 	once = false;
 	make_ns = 0;
+	apart_ns = 0;
+	if (m->s->pools.step_slots > 0)
+		apart_ns = (int64_t)sim_spread(6) * MS;
 	scan = seq = scan_images = 0;
 }
 
@@ -93,6 +97,8 @@ static void make(bool calm)
 		make_ns = sim_now + (sim_chance(200) ? (int64_t)sim_spread(8) * MS : 0);
 		if (sim_chance(500))
 			make_ns += (int64_t)sim_below(5) * MS;
+		if (apart_ns > 0)
+			make_ns += (int64_t)sim_below((uint32_t)apart_ns);
 		next = IDLE;
 		if (--scan_images == 0 || calm) {
 			scan_images = 0;

@@ -1,6 +1,8 @@
 /* test/simulate/emit/pictures.c - see pictures.h */
+#define _GNU_SOURCE /* memmem */
 #include "test/simulate/emit/pictures.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ipc/wire/mrd.h"
@@ -26,27 +28,75 @@ void pictures_draw(float *pixels, uint64_t session, uint64_t seq)
 		pixels[n] = (float)((session * 7 + seq * 131 + n) % 8191);
 }
 
-unsigned pictures_find(const unsigned char *msg, size_t len)
+void pictures_step(float *out, const float *pixels)
+{
+	for (unsigned n = 0; n < PICTURE_PIXELS; n++)
+		out[n] = -0.25f - pixels[n];
+}
+
+unsigned pictures_seen(uint64_t seq, const float *pixels)
 {
 	float want[PICTURE_PIXELS];
+
+	for (unsigned i = pictures; i-- > 0;) {
+		pictures_draw(want, picture[i].session, picture[i].seq);
+		if (picture[i].seq == seq && memcmp(want, pixels, sizeof(want)) == 0)
+			return i;
+	}
+	return PICTURES;
+}
+
+/* "": it passed no step. */
+static void verdict_of(char verdict[8], const char *attributes, size_t len)
+{
+	static const char name[] = "boreside_step_verdict</name><value>";
+	const char *at = memmem(attributes, len, name, sizeof(name) - 1);
+
+	verdict[0] = '\0';
+	if (at != NULL)
+		(void)sscanf(at + sizeof(name) - 1, "%7[a-z]", verdict);
+}
+
+bool pictures_are(unsigned i, const float *pixels, const char *attributes, size_t len)
+{
+	struct picture *p = &picture[i];
+	float want[PICTURE_PIXELS];
+	char verdict[8];
+
+	verdict_of(verdict, attributes, len);
+	pictures_draw(want, p->session, p->seq);
+	if (strcmp(verdict, "used") == 0)
+		pictures_step(want, want);
+	if (memcmp(want, pixels, sizeof(want)) != 0)
+		return false;
+	if (p->verdict[0] != '\0' && strcmp(p->verdict, verdict) != 0)
+		sim_broken("image %u leaves as %s and as %s", i, p->verdict, verdict);
+	memcpy(p->verdict, verdict, sizeof(verdict));
+	return true;
+}
+
+unsigned pictures_find(const unsigned char *msg, size_t len)
+{
 	const unsigned char *payload;
 	struct bs_mrd_image head;
 	struct bs_fail why;
 	struct bs_wire w;
+	float pixels[PICTURE_PIXELS];
 	size_t attr_at;
 	size_t pixels_at;
 
 	if (bs_wire_decode(&w, msg, len, &payload, &why) != 0 || w.kind != BS_WIRE_IMAGE ||
 	    bs_mrd_parse_image(&head, &attr_at, &pixels_at, payload, (size_t)w.payload_len, &why) !=
 		    0 ||
-	    w.payload_len - pixels_at != sizeof(want))
+	    w.payload_len - pixels_at != sizeof(pixels))
 		return PICTURES;
-	pictures_draw(want, w.session, w.seq);
-	if (memcmp(want, payload + pixels_at, sizeof(want)) != 0)
-		return PICTURES;
+	memcpy(pixels, payload + pixels_at, sizeof(pixels));
 	for (unsigned i = 0; i < pictures; i++)
 		if (picture[i].session == w.session && picture[i].seq == w.seq)
-			return i;
+			return pictures_are(i, pixels, (const char *)payload + attr_at,
+					    pixels_at - attr_at)
+				       ? i
+				       : PICTURES;
 	return PICTURES;
 }
 

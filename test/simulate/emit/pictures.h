@@ -2,7 +2,8 @@
  * test/simulate/emit/pictures.h - the books of a schedule of images: which were made, and which of
  * its takers has each
  *
- * An image is known by its scan's session and its number there; its pixels follow from both. Of an
+ * An image is known by its scan's session and its number there; its pixels follow from both, and
+ * those that a step makes of it. Of an
  * image that a taker lacks in the end the service must have said so to that taker or counted it
  * (named), but where a promise excuses it: the memory or the power that it lay in is gone.
  */
@@ -32,6 +33,8 @@ struct picture {
 	uint64_t session, seq;
 	uint64_t number; /* in the store's line; 0: it is not known to be stored */
 	bool unsafe;     /* the power went when it was stored */
+	unsigned asked;  /* its step was, by this process of the service, from 1; 0: by none */
+	char verdict[8]; /* of its step, as it leaves; "": it has not, or the site has no step */
 	uint8_t mark[PICTURE_TAKERS];
 };
 
@@ -41,6 +44,15 @@ extern unsigned pictures; /* that recon has handed on */
 void pictures_reset(void);
 void pictures_add(uint64_t session, uint64_t seq);
 void pictures_draw(float *pixels, uint64_t session, uint64_t seq);
+/* The step's pixels of an image. */
+void pictures_step(float *out, const float *pixels);
+/* The step gets this image, number seq of its scan. PICTURES: it is none that was made. */
+unsigned pictures_seen(uint64_t seq, const float *pixels);
+/*
+ * Does image i leave with these pixels and attributes? Its pixels are the step's where its verdict
+ * is that they were used, else those that were made; and whoever has it has the same.
+ */
+bool pictures_are(unsigned i, const float *pixels, const char *attributes, size_t len);
 /* Which one this IMAGE message is. PICTURES: none that was made. */
 unsigned pictures_find(const unsigned char *msg, size_t len);
 /* The taker has it. twice: it may have had it. */

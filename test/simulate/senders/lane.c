@@ -5,6 +5,7 @@
 
 #include "core/err.h"
 #include "core/mrd.h"
+#include "test/simulate/answers.h"
 #include "test/simulate/senders/network.h"
 #include "test/simulate/service.h"
 #include "test/simulate/totals.h"
@@ -16,10 +17,17 @@
 /* A log that is not sealed 500 ms later is given up (5). */
 #define OUTCOME_NS (3000 * MS)
 
-static const char header[] =
-	"<ismrmrdHeader><encoding><encodedSpace><matrixSize><x>16</x><y>8</y><z>1</z></matrixSize>"
-	"</encodedSpace><reconSpace><matrixSize><x>16</x><y>8</y><z>1</z></matrixSize></reconSpace>"
-	"</encoding></ismrmrdHeader>";
+#define SIZE "<matrixSize><x>16</x><y>8</y><z>1</z></matrixSize>"
+#define FOV  "<fieldOfView_mm><x>160</x><y>80</y><z>5</z></fieldOfView_mm>"
+
+static const char header[] = "<ismrmrdHeader><encoding><encodedSpace>" SIZE
+			     "</encodedSpace><reconSpace>" SIZE "</reconSpace>"
+			     "</encoding></ismrmrdHeader>";
+static const char asking[] = "<ismrmrdHeader><encoding><encodedSpace>" SIZE FOV
+			     "</encodedSpace><reconSpace>" SIZE FOV "</reconSpace></encoding>"
+			     "<userParameters><userParameterLong><name>boreside_answers</name>"
+			     "<value>1</value></userParameterLong></userParameters>"
+			     "</ismrmrdHeader>";
 
 void lane_reset(struct lane *l, unsigned link, bool plain)
 {
@@ -32,23 +40,38 @@ void lane_reset(struct lane *l, unsigned link, bool plain)
 	l->ended = l->well = false;
 }
 
-size_t lane_header(unsigned char *out)
+size_t lane_header(unsigned char out[LANE_HEADER], bool asks)
 {
-	memcpy(out, header, sizeof(header));
-	return sizeof(header);
+	const size_t len = asks ? sizeof(asking) : sizeof(header);
+
+	memcpy(out, asks ? asking : header, len);
+	return len;
+}
+
+bool lane_asks(void)
+{
+	return service_protocol()->answers.count > 0 && sim_chance(700);
+}
+
+uint64_t lane_flags(void)
+{
+	return service_protocol()->answers.count > 0 && sim_chance(200) ? BS_MRD_IS_NAVIGATION : 0;
 }
 
 void lane_begin(struct lane *l, uint64_t messages)
 {
 	const uint64_t session = sim_random() | 1;
+	const bool asks = lane_asks();
+	unsigned char xml[LANE_HEADER];
 
-	l->book = books_open(session);
+	l->book = books_open(session, l->link, asks);
 	l->to_make = messages;
 	l->told_ns = l->begun_ns = sim_now;
 	l->ended = l->well = false;
-	peer_begin(&l->peer, session, sim_chance(500) ? "p" : "", header, sizeof(header));
-	SAY("scan %016llx begins on link %u, %llu messages", (unsigned long long)session, l->link,
-	    (unsigned long long)messages);
+	peer_begin(&l->peer, session, sim_chance(500) ? "p" : "", (const char *)xml,
+		   lane_header(xml, asks));
+	SAY("scan %016llx begins on link %u, %llu messages%s", (unsigned long long)session, l->link,
+	    (unsigned long long)messages, asks ? ", and asks" : "");
 }
 
 static bool make_close(struct lane *l)
@@ -68,6 +91,7 @@ bool lane_make(struct lane *l, bool calm)
 	const uint64_t seq = peer_next_seq(&l->peer);
 	const bool wave = l->to_make > 0 && !calm && sim_chance(30);
 	const bool bad = !wave && !calm && sim_chance(5);
+	uint64_t flags = 0;
 	size_t len = 16;
 
 	if (l->to_make == 0)
@@ -75,11 +99,12 @@ bool lane_make(struct lane *l, bool calm)
 	if (wave)
 		memset(payload, 0x55, len);
 	else
-		len = books_acq(payload, l->book, seq, bad,
-				!calm && !bad && sim_chance(30) ? BS_MRD_IS_DUMMY : 0);
+		flags = !calm && !bad && sim_chance(30) ? BS_MRD_IS_DUMMY : lane_flags();
+	if (!wave)
+		len = books_acq(payload, l->book, seq, bad, flags);
 	if (!peer_put(&l->peer, wave ? BS_WIRE_WAVEFORM : BS_WIRE_ACQ, payload, len))
 		return false;
-	books_sent(l->book, seq, wave, bad);
+	books_sent(l->book, seq, wave, bad, flags);
 	l->to_make--;
 	return true;
 }
@@ -118,6 +143,8 @@ void lane_hear(struct lane *l, const unsigned char *msg, size_t len)
 		SAY("link %u hears kind %u of %016llx, seq %llu", l->link, w.kind,
 		    (unsigned long long)w.session, (unsigned long long)w.seq);
 		books_heard(&w, payload, (size_t)w.payload_len);
+		if (w.kind == BS_WIRE_ANSWER)
+			answers_heard(l->book);
 		l->told_ns = sim_now;
 	}
 	peer_hear(&l->peer, msg, len);

@@ -23,8 +23,13 @@ struct lane {
 };
 
 void lane_reset(struct lane *l, unsigned link, bool plain);
-/* Their scans' header, with its zero. Returns its bytes, less than 1,024. */
-size_t lane_header(unsigned char *out);
+/* Their scans' header, with its zero. asks: for answers. Returns its bytes. */
+#define LANE_HEADER 1024u
+size_t lane_header(unsigned char out[LANE_HEADER], bool asks);
+/* Does a scan that begins ask for answers? */
+bool lane_asks(void);
+/* Flags of a readout that is good: one that the site answers, now and then. */
+uint64_t lane_flags(void);
 /* A scan of so many messages without CLOSE. */
 void lane_begin(struct lane *l, uint64_t messages);
 /* One message is made, often as it should be. False: it has to wait. */

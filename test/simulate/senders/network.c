@@ -9,6 +9,7 @@
 #include "core/thread/clock.h"
 #include "ipc/endpoint.h"
 #include "ipc/gate.h"
+#include "test/simulate/answers.h"
 #include "test/simulate/books.h"
 #include "test/simulate/faults.h"
 #include "test/simulate/places.h"
@@ -420,6 +421,7 @@ int bs_gate_send(struct bs_gate *g, uint64_t peer, const void *head, size_t head
 	if (tail_len > 0)
 		memcpy(msg + head_len, tail, tail_len);
 	books_answered(msg, head_len + tail_len);
+	answers_said((unsigned)(l - link_of), msg, head_len + tail_len);
 	carry(l, TO_SENDER, msg, head_len + tail_len);
 	SIM_PLACE();
 	return 0;

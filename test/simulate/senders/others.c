@@ -118,22 +118,24 @@ static void say(struct other *o, enum bs_wire_kind kind, const void *payload, si
 
 static void mute_opens(struct other *o)
 {
-	unsigned char payload[64 + 1024] = "p";
+	unsigned char payload[64 + LANE_HEADER] = "p";
+	const bool asks = lane_asks();
 
 	o->session = sim_random() | 1;
 	o->seq = 0;
-	o->lane.book = books_open(o->session);
+	o->lane.book = books_open(o->session, o->lane.link, asks);
 	o->lane.to_make = 1 + sim_below(20);
-	say(o, BS_WIRE_OPEN, payload, 64 + lane_header(payload + 64));
+	say(o, BS_WIRE_OPEN, payload, 64 + lane_header(payload + 64, asks));
 	o->step = MUTE_SENDS;
 }
 
 static void mute_sends(struct other *o)
 {
 	unsigned char payload[BOOK_ACQ_BYTES];
+	const uint64_t flags = lane_flags();
 
-	books_sent(o->lane.book, o->seq, false, false);
-	say(o, BS_WIRE_ACQ, payload, books_acq(payload, o->lane.book, o->seq, false, 0));
+	books_sent(o->lane.book, o->seq, false, false, flags);
+	say(o, BS_WIRE_ACQ, payload, books_acq(payload, o->lane.book, o->seq, false, flags));
 	if (--o->lane.to_make == 0)
 		o->step = MUTE_CLOSES;
 }
