@@ -167,8 +167,8 @@ build() {
 		plant_all
 		make -k all >"$dir/make" 2>&1 && break
 		sed -n -E 's|^(\./)?([a-z_/0-9.]+)[:(]([0-9]+)[:)].*error:.*|\2 \3|p' "$dir/make" |
-			awk -v up=$((1 + gpu * round ** 4)) \
-				'{ for (i = -up; i <= 1; i++) print $1 ":" $2 + i }' >>"$dir/without"
+			awk -v up=$((1 + gpu * round ** 4)) '{
+				for (i = -up; i <= 1; i++) print $1 ":" $2 + i }' >>"$dir/without"
 	done
 	if ! make all >"$dir/make" 2>&1; then
 		tail -n 20 "$dir/make"
@@ -183,7 +183,10 @@ if [ -x "${MADE:-}/boreside" ]; then
 	cp "$MADE/boreside" "$MADE/list" "$dir"
 else
 	build
-	[ -z "${MADE:-}" ] || { mkdir -p "$MADE" && cp "$dir/boreside" "$dir/list" "$MADE" && exit; }
+	if [ -n "${MADE:-}" ]; then
+		mkdir -p "$MADE" && cp "$dir/boreside" "$dir/list" "$MADE"
+		exit
+	fi
 fi
 BORESIDE=$dir/boreside
 echo "# $(wc -l <"$dir/list") faults in $(wc -l <"$dir/sources") sources, seed $seed, $SECONDS s"
