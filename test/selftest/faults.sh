@@ -30,7 +30,8 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 tree=${BUILT:-$dir/tree}
 mkdir -p "$tree"
-[ -n "${BUILT:-}" ] || [ -x "${MADE:-}/boreside" ] || git ls-files -z | tar --null -T - -c | tar -x -C "$tree"
+[ -n "${BUILT:-}" ] || [ -x "${MADE:-}/boreside" ] ||
+	git ls-files -z | tar --null -T - -c | tar -x -C "$tree"
 
 # SOURCE PROTOCOL...: in whose images it takes part; those after the first are tried where the ones
 # before are as they were
