@@ -413,6 +413,8 @@ void bs_ingest_tell_end(struct ingest *in, const struct bs_ingest_scan *scan);
 void bs_ingest_refusals(struct ingest *in);
 /* Reports and answers a header that is not used; counts it as refused. */
 void bs_ingest_refuse_open(struct ingest *in, uint64_t session, const struct bs_fail *why);
+/* Sends outcomes that are due: one of them gives its place to that of a scan that ends. */
+void bs_ingest_tell_outcomes(struct ingest *in);
 /* Sends the replies that are due, to each peer as many as it takes without blocking. */
 void bs_ingest_flush(struct ingest *in);
 void bs_ingest_heartbeat(struct ingest *in, int64_t now_ns);

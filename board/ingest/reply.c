@@ -308,6 +308,11 @@ static bool flush_outcomes(struct ingest *in, bool reads)
 	return reads;
 }
 
+void bs_ingest_tell_outcomes(struct ingest *in)
+{
+	(void)flush_outcomes(in, true);
+}
+
 /* True if an outcome has to be sent to this peer before anything else. */
 static bool owes_outcome(const struct ingest *in, uint64_t peer)
 {

@@ -367,6 +367,7 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	uint64_t undelivered = atomic_load(&s->undelivered);
 	const char *lacks;
 
+	bs_ingest_tell_outcomes(in); /* CLOSE may just have asked for the one that is replaced */
 	drop_held(in, scan); /* held messages are dropped before their count is read */
 	if (bs_ingest_steps_said(in))
 		bs_ingest_answer_steps(in);

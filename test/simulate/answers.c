@@ -277,7 +277,7 @@ void answers_judge_log(const struct book *b)
 		const bool logged = (b->mark[seq] & MARK_LOGGED) != 0;
 		const unsigned told = b->answer[seq] & ~(unsigned)(ANSWER_OF | ANSWER_GAP);
 
-		if ((b->answer[seq] & ANSWER_OF) == 0 || (!logged && told == 0))
+		if ((b->answer[seq] & ANSWER_OF) == 0 || (!logged && told == 0 && b->lacks == 0))
 			continue;
 		for (uint32_t row = 0; logged && is_complete(b) && row < rows()->count; row++)
 			if ((b->answer[seq] & bit(ANSWER_LOGGED, row)) == 0)

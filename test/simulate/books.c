@@ -539,7 +539,7 @@ static void heard_outcome(struct book *b, const struct bs_wire_outcome *o)
 			   (unsigned long long)b->made, (unsigned long long)b->acqs);
 	if (o->code == BS_ERR_ABORTED && strstr(o->text, "reconstruction process ended") != NULL &&
 	    !b->lost) {
-		if (disk_was_well() && !service_is_narrow() &&
+		if (disk_was_well() && !service_is_narrow() && service_logs() &&
 		    strstr(o->text, "same readout") == NULL)
 			sim_broken("a scan that is in its log is lost with a recon: %s", o->text);
 		b->lost = true;

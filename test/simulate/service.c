@@ -232,7 +232,7 @@ void service_reset(bool answers)
 	session = 0;
 	two_ns = 0;
 	process_kill();
-	if (now_on->env.site.log.mode != BS_LOG_MODE_OFF && sim_chance(300))
+	if (service_logs() && sim_chance(300))
 		logs_make_spare(INGEST_SEGMENT);
 	begin(sim_now);
 }
@@ -385,6 +385,11 @@ bool service_records(void)
 bool service_is_narrow(void)
 {
 	return shm->s->pools.log_bytes == RING_SMALL;
+}
+
+bool service_logs(void)
+{
+	return now_on->env.site.log.mode != BS_LOG_MODE_OFF;
 }
 
 bool service_relaxed(void)

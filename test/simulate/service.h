@@ -20,7 +20,8 @@ void service_reset(bool answers);
 const struct bs_protocol *service_protocol(void);
 bool service_records(void);
 bool service_is_narrow(void); /* its log's ring may be full on a disk that is well */
-bool service_relaxed(void);   /* its logs may lose something with the power */
+bool service_logs(void);
+bool service_relaxed(void); /* its logs may lose something with the power */
 
 bool service_ready(void);
 /* Is it only time that wakes it? */
