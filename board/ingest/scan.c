@@ -368,7 +368,7 @@ void bs_ingest_end(struct ingest *in, struct bs_ingest_scan *scan, enum bs_happe
 	const char *lacks;
 
 	bs_ingest_tell_outcomes(in); /* CLOSE may just have asked for the one that is replaced */
-	drop_held(in, scan); /* held messages are dropped before their count is read */
+	drop_held(in, scan);         /* held messages are dropped before their count is read */
 	if (bs_ingest_steps_said(in))
 		bs_ingest_answer_steps(in);
 	bs_ingest_tell_end(in, scan);

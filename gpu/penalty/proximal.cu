@@ -80,6 +80,7 @@ static struct collapse collapse_of(const struct bs_proximal_cuda *x, float *out,
 	a.step = step;
 	a.maps = x->maps;
 	a.coils = x->coils;
+	a.frames = x->frames;
 	a.voxels = x->values;
 	a.order = x->order;
 	return a;
@@ -125,7 +126,7 @@ static int apply_frames(struct bs_proximal_cuda *x, const float *in, float *out,
 	int rc;
 
 	expand<<<blocks, THREADS, 0, stream>>>(x->work, (const float2 *)in, x->maps, x->coils,
-					       x->values, x->order);
+					       x->values, x->order, x->frames);
 	rc = launched(why);
 	if (rc == 0)
 		rc = normal_frames(x, stream, why);
@@ -428,7 +429,6 @@ static int put_order(struct bs_proximal_cuda *x, const struct bs_task *t, cudaSt
 	/* the last solve has waited, so nothing reads this memory any more */
 	x->first = t != NULL ? (t->newest + 1 + x->before) % x->frames : 0;
 	to->first = x->first;
-	to->frames = x->frames;
 	memset(to->held, 1, sizeof(to->held));
 	if (t != NULL && t->held != NULL && x->frames > 1)
 		memcpy(to->held, t->held, x->frames);

@@ -8,20 +8,22 @@
 
 #define THREADS 256
 
-/* Which frames a solve has; device memory, and pinned. */
+/* Which frames a solve has; device memory, and pinned. All 0 where a pass is tried at arming. */
 struct order {
-	uint32_t first;  /* the oldest frame's number in the table */
-	uint32_t frames; /* of the table */
+	uint32_t first; /* the oldest frame's number in the table */
 	uint8_t held[BS_PENALTY_IMAGES_MAX];
 };
 
-/* Sets work[frame][c] = S_c in of each frame, whose place in the table `order` says. y: place. */
+/*
+ * Sets work[frame][c] = S_c in of each frame, whose place in the table `order` says. frames: of the
+ * table. y: place.
+ */
 static __global__ void __launch_bounds__(THREADS)
 	expand(float2 *work, const float2 *in, const float2 *maps, uint32_t coils, uint64_t voxels,
-	       const struct order *order)
+	       const struct order *order, uint32_t frames)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	const uint32_t frame = (order->first + blockIdx.y) % order->frames;
+	const uint32_t frame = (order->first + blockIdx.y) % frames;
 
 	if (v >= voxels)
 		return;
@@ -38,7 +40,7 @@ struct collapse {
 	uint64_t step;                  /* values from one frame to the next in `from` */
 	uint64_t voxels;
 	const struct order *order;
-	uint32_t coils;
+	uint32_t coils, frames; /* frames of the table */
 	float mu;
 	bool adds;
 };
@@ -50,7 +52,7 @@ struct collapse {
 static __global__ void __launch_bounds__(THREADS) collapse(const struct collapse a)
 {
 	const uint64_t v = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
-	const uint32_t frame = (a.order->first + blockIdx.y) % a.order->frames;
+	const uint32_t frame = (a.order->first + blockIdx.y) % a.frames;
 	const float2 *from = a.from + frame * a.step;
 	const uint64_t at = blockIdx.y * a.voxels + v;
 	float2 sum = make_float2(0.0f, 0.0f);
