@@ -26,8 +26,8 @@ cat >site.cfg <<END
 node: { run_dir = "run"; cache_dir = ""; threads = 2; };
 sinks = ( { type = "cfl"; dir = "out"; } );
 protocols = ( { name = "ls"; method = "ls"; matrix = [128, 128]; coils = 4; samples = 256;
-  readouts = 201; trajectory: { type = "radial2d"; }; ls: { iterations = 20; lambda = 0.1; };
-  budget: { image_ms = 1000.0; }; } );
+  readouts = 201; trajectory: { type = "radial2d"; }; ls: { iterations = 80; lambda = 0.1; };
+  budget: { image_ms = 500.0; }; } );
 END
 check "a recording" "$BORESIDE" phantom -c site.cfg -p ls -o s.h5
 limit 3000
