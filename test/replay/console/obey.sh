@@ -51,7 +51,7 @@ print('NRMSE still %.4f followed %.4f blind %.4f' % (still, followed, blind))
 assert followed <= 1.2 * still and blind >= 3 * still
 PY
 still=(--obey '1e-9,1e-9' --blind)
-for scan in cart,3,2,1 volume,2,3,10; do
+for scan in cart,3,2,1 volume,2,3,4; do
 	IFS=, read -r protocol mm degrees speed <<<"$scan"
 	moves=(--obey "$mm,$degrees" --noise 0.04)
 	check "$protocol: a head that lies still, without noise" obey truth "${still[@]}" --asap
