@@ -226,10 +226,10 @@ bool bs_keeper_full(const struct bs_keeper *k)
 bool bs_keeper_broken(const struct bs_keeper *k)
 {
 	const struct bs_log_record *r = k->r;
-	/* a failure before that is the log's of the scan before */
-	const bool begun = atomic_load(&r->done) >= atomic_load(&r->begun);
+	/* a failure before the scan's OPEN is the log's of the scan before */
+	const bool its = atomic_load(&r->failed_at) >= atomic_load(&r->begun);
 
-	return k->o.required && ((begun && atomic_load(&r->failed) != 0) || r->skips ||
+	return k->o.required && ((its && atomic_load(&r->failed) != 0) || r->skips ||
 				 bs_keeper_void(k) || lacking(k, false) > 0);
 }
 

@@ -55,6 +55,7 @@ static bool fail_log(struct bs_keeper *k, const struct bs_fail *why)
 	struct bs_log_record *r = k->r;
 
 	k->retry_ns = bs_now_ns() + BS_KEEPER_RETRY_NS;
+	atomic_store(&r->failed_at, k->read_entries);
 	if (atomic_load(&r->failed) == 0) {
 		(void)snprintf(r->fault, sizeof(r->fault), "%s", why->text);
 		atomic_store(&r->failed, 1);

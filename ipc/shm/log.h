@@ -80,7 +80,8 @@ struct bs_log_record {
 	int64_t started_ns;
 	uint32_t scan;
 	_Atomic uint64_t first, first_before, open_at;
-	char fault[BS_EVENT_TEXT]; /* why the scan's log failed; written before failed is set */
+	char fault[BS_EVENT_TEXT];  /* why the scan's log failed; written before failed is set */
+	_Atomic uint64_t failed_at; /* number of the entry that it failed at last */
 	/* 1 + number of the last OPEN's entry whose log was begun */
 	_Atomic uint64_t entered;
 	/* whoever asks, and the thread that does it; a successor's does what is not done */
