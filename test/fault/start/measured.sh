@@ -32,8 +32,8 @@ protocols = ( { name = "ls"; method = "ls"; matrix = [128, 128]; coils = 4; samp
   budget: { image_ms = $1; }; } );
 END
 }
-# The budget is what this build takes on this machine, six times: the refusal of a budget that nothing
-# can keep names it. With 3 % of a processor it takes thirty times as long.
+# The budget is what this build takes on this machine, six times: the refusal of a budget that
+# nothing can keep names it. With 3 % of a processor it takes thirty times as long.
 site 0.01
 "$BORESIDE" serve -c site.cfg >alone 2>&1
 own=$(sed -n 's/.*the estimate \([0-9]*\).*/\1/p' alone | head -n 1)
