@@ -71,20 +71,19 @@ static int run_bridge(int argc, char **argv)
 	if (rc != BS_OPTIONS_RUN)
 		return rc;
 	if (strcmp(q.which, "mrd") != 0)
-		return bs_options_wrong(&bs_command_bridge, "no bridge '%s': mrd", q.which);
+		return bs_options_wrong("no bridge '%s': mrd", q.which);
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (q.parent != 0 && !bs_command_child(q.parent))
 		return 1;
 	(void)prctl(PR_SET_NAME, "bs-mrd");
 	if (nice(NICE) == -1)
 		bs_log(BS_LOG_DEBUG, "nice: not changed");
-	site = bs_command_site(&bs_command_bridge, q.config);
+	site = bs_command_site(q.config);
 	if (site == NULL)
 		return 1;
 	bs_command_log_as(site, "mrd");
 	if (site->mrd.listen[0] == '\0')
-		rc = bs_command_fail(&bs_command_bridge, "%s: bridges.mrd.listen is not given",
-				     q.config);
+		rc = bs_command_fail("%s: bridges.mrd.listen is not given", q.config);
 	else
 		rc = serve_clients(site, q.report);
 	free(site);

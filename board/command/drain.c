@@ -18,7 +18,7 @@ static int await_end(int fd)
 		bs_sleep_ns(20000000);
 	status = bs_folder_ended(fd, note, sizeof(note));
 	if (status < 0)
-		return bs_command_fail(&bs_command_drain, "the service ended without a word");
+		return bs_command_fail("the service ended without a word");
 	(void)printf("drained: %s", note);
 	return status;
 }
@@ -35,14 +35,14 @@ static int run_drain(int argc, char **argv)
 	if (status != BS_OPTIONS_RUN)
 		return status;
 	if (q.config != NULL) {
-		site = bs_command_site(&bs_command_drain, q.config);
+		site = bs_command_site(q.config);
 		if (site == NULL)
 			return 1;
 	}
 	if (bs_folder_holder(&fd, &pid, site != NULL ? site->run_dir : BS_COMMAND_RUN_DIR,
 			     BS_FOLDER_PID, &why) != 0 ||
 	    bs_folder_signal(pid, SIGUSR1, &why) != 0)
-		status = bs_command_fail(&bs_command_drain, "%s", why.text);
+		status = bs_command_fail("%s", why.text);
 	else
 		status = await_end(fd);
 	if (fd >= 0)

@@ -38,25 +38,24 @@ static int run_key(int argc, char **argv)
 	else if (strcmp(q.verb, "show") == 0)
 		rc = bs_seal_key_read(&pair, q.file, &why);
 	else
-		return bs_options_wrong(&bs_command_key, "'%s': new, show or signer", q.verb);
+		return bs_options_wrong("'%s': new, show or signer", q.verb);
 	bs_seal_wipe_bytes(pair.secret, sizeof(pair.secret));
 	bs_seal_wipe_bytes(signer.secret, sizeof(signer.secret));
 	if (rc != 0)
-		return bs_command_fail(&bs_command_key, "%s", why.text);
+		return bs_command_fail("%s", why.text);
 	bs_seal_key_text(text, q.verb[1] == 'i' ? signer.pub : pair.pub);
 	(void)printf("%s\n", text);
 	return 0;
 }
 
-int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
-		    const struct bs_site *site, const char *url, const char *key,
-		    const char *service)
+int bs_command_seal(struct bs_seal_keys *keys, const struct bs_site *site, const char *url,
+		    const char *key, const char *service)
 {
 	struct bs_fail why = { 0 };
 	int rc = 0;
 
 	if ((key == NULL) != (service == NULL)) {
-		(void)bs_options_wrong(c, "--key FILE and --service-key KEY belong together");
+		(void)bs_options_wrong("--key FILE and --service-key KEY belong together");
 		return -1;
 	}
 	if (key != NULL)
@@ -67,7 +66,7 @@ int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
 		return 0;
 	if (rc == 0)
 		return 1;
-	(void)bs_command_fail(c, "%s", why.text);
+	(void)bs_command_fail("%s", why.text);
 	return -1;
 }
 

@@ -69,13 +69,15 @@ struct bs_command {
 
 /*
  * Fills request, which holds the defaults. BS_OPTIONS_RUN: the command may run; else the exit
- * status: 0 when help was asked for, 2 after a usage error.
+ * status: 0 when help was asked for, 2 after a usage error. A process runs one command: this one,
+ * which the messages below name from here on.
  */
 int bs_options_read(const struct bs_command *c, void *request, int argc, char **argv);
 /* Prints the text of --help; returns 0. */
 int bs_options_help(const struct bs_command *c);
 /* A usage error that the rows cannot express: one line; returns 2. */
-__attribute__((format(printf, 2, 3))) int bs_options_wrong(const struct bs_command *c,
-							   const char *fmt, ...);
+__attribute__((format(printf, 1, 2))) int bs_options_wrong(const char *fmt, ...);
+/* Prints "boreside NAME: ..." on standard error. Returns 1, the exit status. */
+__attribute__((format(printf, 1, 2))) int bs_command_fail(const char *fmt, ...);
 
 #endif

@@ -32,7 +32,7 @@ static int run_serve(int argc, char **argv)
 		return status;
 	site = malloc(sizeof(*site));
 	if (site == NULL)
-		return bs_command_fail(&bs_command_serve, "no memory for the site file");
+		return bs_command_fail("no memory for the site file");
 	status = 1;
 	bs_log_init("serve", BS_LOG_INFO);
 	if (bs_config_load(site, q.config, log_fault, NULL) == 0) {

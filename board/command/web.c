@@ -50,7 +50,7 @@ static int run_web(int argc, char **argv)
 	(void)prctl(PR_SET_NAME, "bs-web");
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	(void)signal(SIGPIPE, SIG_IGN);
-	site = bs_command_site(&bs_command_web, q.config);
+	site = bs_command_site(q.config);
 	if (site == NULL)
 		return 1;
 	if (q.listen != NULL || site->web.listen[0] == '\0')
@@ -58,8 +58,7 @@ static int run_web(int argc, char **argv)
 			       q.listen != NULL ? q.listen : "127.0.0.1:8080");
 	bs_command_log_as(site, "web");
 	if (!bs_web_loopback(site->web.listen))
-		status = bs_options_wrong(&bs_command_web, "--listen %s: 127.0.0.1:PORT",
-					  site->web.listen);
+		status = bs_options_wrong("--listen %s: 127.0.0.1:PORT", site->web.listen);
 	else
 		status = bs_web_run(site, q.parent != 0, bs_command_stop());
 	free(site);

@@ -203,10 +203,9 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 	bool good = true;
 
 	if (bs_engine_find(&engine, p, &why) != 0)
-		return bs_command_fail(&bs_command_arm, "%s", why.text) == 0;
+		return bs_command_fail("%s", why.text) == 0;
 	if (tune(site, p, engine, &why) != 0)
-		good = bs_command_fail(&bs_command_arm, "protocol '%s': variants: %s", p->name,
-				       why.text) == 0;
+		good = bs_command_fail("protocol '%s': variants: %s", p->name, why.text) == 0;
 	if (solves && (!bs_lsq_keeps_q(p) || bs_plan_groups(plan)))
 		(void)printf("%-24s %s: no Q to keep\n", p->name,
 			     plan->streams          ? "trajectory.type stream"
@@ -215,11 +214,9 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 	else if (!solves)
 		(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
 	else if (arm(site, p, engine, team, &why) != 0)
-		good = bs_command_fail(&bs_command_arm, "protocol '%s': %s", p->name, why.text) ==
-		       0;
+		good = bs_command_fail("protocol '%s': %s", p->name, why.text) == 0;
 	if (good && compare(site, p, team, &why) != 0)
-		good = bs_command_fail(&bs_command_arm, "protocol '%s': %s", p->name, why.text) ==
-		       0;
+		good = bs_command_fail("protocol '%s': %s", p->name, why.text) == 0;
 	return good;
 }
 
@@ -231,12 +228,11 @@ static int arm_all(const struct bs_site *site, const struct bs_protocol *only)
 	int failed = 0;
 
 	if (site->cache_dir[0] == '\0')
-		return bs_command_fail(&bs_command_arm,
-				       "%s: node.cache_dir is \"\": nothing can be kept",
+		return bs_command_fail("%s: node.cache_dir is \"\": nothing can be kept",
 				       site->file);
 	if (bs_folder_make(site->cache_dir, 0750, &why) != 0 ||
 	    bs_team_open(&team, (int)site->threads, &why) != 0)
-		return bs_command_fail(&bs_command_arm, "%s", why.text);
+		return bs_command_fail("%s", why.text);
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (only == NULL || only == &site->protocol[i])
 			failed += !arm_one(site, &site->protocol[i], team);
@@ -255,13 +251,13 @@ static int run_arm(int argc, char **argv)
 	if (status != BS_OPTIONS_RUN)
 		return status;
 	bs_progress_use();
-	site = bs_command_site(&bs_command_arm, q.config);
+	site = bs_command_site(q.config);
 	if (site != NULL && q.protocol != NULL)
 		only = bs_config_choose(site, q.protocol, NULL, &why);
 	if (site == NULL)
 		status = 1;
 	else if (q.protocol != NULL && only == NULL)
-		status = bs_command_fail(&bs_command_arm, "%s: %s", site->file, why.text);
+		status = bs_command_fail("%s: %s", site->file, why.text);
 	else
 		status = arm_all(site, only);
 	free(site);

@@ -62,7 +62,7 @@ static int certify(const struct bs_certify_request *q, struct bs_certificate *c)
 	if (rc != 0)
 		bs_verdict_make(c);
 	if (bs_report_write(c, q->out, &why) != 0)
-		return bs_command_fail(&bs_command_certify, "%s", why.text);
+		return bs_command_fail("%s", why.text);
 	bs_report_line(c, line, sizeof(line));
 	(void)printf("%s\n%s/certificate.md\n", line, q->out);
 	return c->verdict == BS_VERDICT_KEPT ? 0 : 1;
@@ -82,7 +82,7 @@ static int run_certify(int argc, char **argv)
 	q.certify.stop = bs_command_stop();
 	c = malloc(sizeof(*c));
 	if (c == NULL)
-		return bs_command_fail(&bs_command_certify, "no memory");
+		return bs_command_fail("no memory");
 	status = certify(&q.certify, c);
 	bs_certify_free(c);
 	free(c);

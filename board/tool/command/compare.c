@@ -163,8 +163,7 @@ static bool above(double value, double limit, const char *what)
 {
 	if (limit < 0.0 || value <= limit)
 		return false;
-	return bs_command_fail(&bs_command_compare, "%s NRMSE %.6e is above %g", what, value,
-			       limit) != 0;
+	return bs_command_fail("%s NRMSE %.6e is above %g", what, value, limit) != 0;
 }
 
 static int run_compare(int argc, char **argv)
@@ -190,7 +189,7 @@ static int run_compare(int argc, char **argv)
 	if (rc == 0 && o.png != NULL)
 		rc = picture(&o, &image[0], &image[1], c.scale, &why);
 	if (rc != 0)
-		status = bs_command_fail(&bs_command_compare, "%s", why.text);
+		status = bs_command_fail("%s", why.text);
 	for (int i = 0; i < 3; i++)
 		bs_cfl_free(&image[i]);
 	return status;

@@ -125,7 +125,7 @@ static int run_delays(int argc, char **argv)
 	free(c.k);
 	free(c.data);
 	if (rc != 0)
-		return bs_command_fail(&bs_command_delays, "%s: %s%s", o.recording, why.text,
+		return bs_command_fail("%s: %s%s", o.recording, why.text,
 				       bs_place_hint(o.recording, hint));
 	(void)printf("trajectory: { delay = [%.5f, %.5f, 0.0]; delay_cross = [%.5f, 0.0, 0.0]; }\n"
 		     "# %u spokes, %u crossings: two spokes differ by %.3g %% where they cross "

@@ -52,7 +52,7 @@ static int run_doctor(int argc, char **argv)
 	if (status != BS_OPTIONS_RUN)
 		return status;
 	if (q.config != NULL) {
-		site = bs_command_site(&bs_command_doctor, q.config);
+		site = bs_command_site(q.config);
 		if (site == NULL)
 			return 1;
 	}

@@ -32,11 +32,6 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-static int fail(const struct bs_fail *why)
-{
-	return bs_command_fail(&bs_command_forget, "%s", why->text);
-}
-
 /*
  * Locks a folder against a service that starts now. A service that runs holds what scans of a study
  * left in its memory, and its files are open.
@@ -145,7 +140,7 @@ static int forget(const struct request *q, const struct bs_site *site)
 			(void)close(lock[i]);
 	free(f.scan);
 	if (rc != 0)
-		return fail(&why);
+		return bs_command_fail("%s", why.text);
 	(void)printf("%s: %llu log%s, %llu image%s kept for takers, %llu image file%s, %llu kept "
 		     "for W\n",
 		     q->lists ? "would remove" : "removed", (unsigned long long)f.logs,
@@ -164,8 +159,8 @@ static int run_forget(int argc, char **argv)
 	if (status != BS_OPTIONS_RUN)
 		return status;
 	if (q.id[0] == '\0')
-		return bs_options_wrong(&bs_command_forget, "STUDY|PATIENT is empty");
-	site = bs_command_site(&bs_command_forget, q.config);
+		return bs_options_wrong("STUDY|PATIENT is empty");
+	site = bs_command_site(q.config);
 	if (site == NULL)
 		return 1;
 	status = forget(&q, site);

@@ -214,7 +214,7 @@ static int make_prior(struct request *q, struct bs_fail *why)
 	int rc = 0;
 
 	if (q->scan != NULL) {
-		site = q->config != NULL ? bs_command_site(&bs_command_prior, q->config) : NULL;
+		site = q->config != NULL ? bs_command_site(q->config) : NULL;
 		rc = site != NULL ? make_for(q, site, &w, why)
 				  : bs_fail(why, BS_ERR_CONFIG, "--scan: no valid site file (-c)");
 	} else {
@@ -246,7 +246,7 @@ static int run_prior(int argc, char **argv)
 		return status;
 	rc = make_prior(&q, &why);
 	free(q.images);
-	return rc == 0 ? 0 : bs_command_fail(&bs_command_prior, "%s", why.text);
+	return rc == 0 ? 0 : bs_command_fail("%s", why.text);
 }
 
 const struct bs_command bs_command_prior = {

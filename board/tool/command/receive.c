@@ -145,23 +145,21 @@ static int find_url(struct job *j)
 
 	if (j->q.url != NULL) {
 		(void)snprintf(j->url, sizeof(j->url), "%s", j->q.url);
-		rc = bs_command_seal(&bs_command_receive, &j->keys, NULL, j->url, j->q.key,
-				     j->q.service);
+		rc = bs_command_seal(&j->keys, NULL, j->url, j->q.key, j->q.service);
 		j->sealed = rc > 0;
 		return rc < 0;
 	}
-	site = bs_command_site(&bs_command_receive, j->q.config);
+	site = bs_command_site(j->q.config);
 	if (site == NULL)
 		return 1;
 	off = site->images_url[0] == '\0';
 	(void)snprintf(j->url, sizeof(j->url), "%s", site->images_url);
-	rc = bs_command_seal(&bs_command_receive, &j->keys, site, j->url, j->q.key, j->q.service);
+	rc = bs_command_seal(&j->keys, site, j->url, j->q.key, j->q.service);
 	j->sealed = rc > 0;
 	free(site);
 	if (rc < 0)
 		return 1;
-	return off ? bs_command_fail(&bs_command_receive,
-				     "%s: endpoints.images is off: nobody may ask", j->q.config)
+	return off ? bs_command_fail("%s: endpoints.images is off: nobody may ask", j->q.config)
 		   : 0;
 }
 
@@ -197,15 +195,14 @@ static int run_receive(int argc, char **argv)
 	if (rc != BS_OPTIONS_RUN)
 		return rc;
 	if ((j.q.config == NULL) == (j.q.url == NULL))
-		return bs_options_wrong(&bs_command_receive, "one of -c FILE and --url URL");
+		return bs_options_wrong("one of -c FILE and --url URL");
 	if (!bs_wire_taker_good(j.q.name))
-		return bs_options_wrong(&bs_command_receive,
-					"--name '%s': letters, digits, '.', '_' and '-', 63 at "
+		return bs_options_wrong("--name '%s': letters, digits, '.', '_' and '-', 63 at "
 					"most, the first no '.'",
 					j.q.name);
 	j.sink = bs_sink_find(j.q.type);
 	if (j.sink == NULL || strcmp(j.sink->type, j.q.type) != 0)
-		return bs_options_wrong(&bs_command_receive, "--type '%s': %s", j.q.type,
+		return bs_options_wrong("--type '%s': %s", j.q.type,
 					bs_sink_words(types, sizeof(types), false));
 	bs_log_init("receive", BS_LOG_INFO);
 	if (find_url(&j) != 0)

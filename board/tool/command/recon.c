@@ -405,7 +405,7 @@ static int prepare_job(struct job *j, struct bs_fail *why)
 	if (j->sink == NULL)
 		return bs_fail(why, BS_ERR_USAGE, "%s: an image file ends in %s", j->out,
 			       bs_sink_words(endings, sizeof(endings), true));
-	j->site = bs_command_site(&bs_command_recon, j->config);
+	j->site = bs_command_site(j->config);
 	if (j->site == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", j->config);
 	/* if the folder cannot be made, arming says what it cannot keep */
@@ -572,11 +572,10 @@ static int run_recon(int argc, char **argv)
 	if (rc != BS_OPTIONS_RUN)
 		return rc;
 	if (j.w_out != NULL && j.rounds.rounds == 0)
-		return bs_options_wrong(&bs_command_recon,
-					"--w-out %s: without --rounds there is no W to keep",
+		return bs_options_wrong("--w-out %s: without --rounds there is no W to keep",
 					j.w_out);
 	if (bs_ranks_read(&j.ranks, &why) != 0)
-		return bs_command_fail(&bs_command_recon, "%s", why.text);
+		return bs_command_fail("%s", why.text);
 	(void)bs_ranks_words(words, &j.ranks);
 	(void)snprintf(j.who, sizeof(j.who), "recon%s%s", j.ranks.launched ? " " : "", words);
 	bs_log_init(j.who, BS_LOG_INFO);

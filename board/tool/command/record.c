@@ -196,11 +196,10 @@ static int run_record(int argc, char **argv)
 	if (rc != BS_OPTIONS_RUN)
 		return rc;
 	if (j.q.segment_mib <= j.q.message_mib)
-		return bs_options_wrong(&bs_command_record,
-					"--segment %u: not larger than --message %u",
+		return bs_options_wrong("--segment %u: not larger than --message %u",
 					j.q.segment_mib, j.q.message_mib);
 	bs_log_init("record", BS_LOG_INFO);
-	site = bs_command_site(&bs_command_record, j.q.config);
+	site = bs_command_site(j.q.config);
 	if (site == NULL)
 		return 1;
 	env.site = *site;

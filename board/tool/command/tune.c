@@ -104,7 +104,7 @@ static int open_protocol(struct work *w, struct bs_fail *why)
 	const struct bs_plan *plan;
 	char solvers[64];
 
-	w->site = bs_command_site(&bs_command_tune, w->q.config);
+	w->site = bs_command_site(w->q.config);
 	if (w->site == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", w->q.config);
 	p = bs_config_choose(w->site, w->q.name, NULL, why);
@@ -303,9 +303,9 @@ static int propose(struct work *w)
 	if (!isfinite(found) && y[by_width ? last : 0] <= limit)
 		found = w->lambda[by_width ? last : 0];
 	if (!isfinite(found))
-		return bs_command_fail(
-			&bs_command_tune, "no lambda from %g to %g has a %s of at most %g",
-			w->q.lambda[0], w->q.lambda[1], by_width ? "width" : "noise", limit);
+		return bs_command_fail("no lambda from %g to %g has a %s of at most %g",
+				       w->q.lambda[0], w->q.lambda[1], by_width ? "width" : "noise",
+				       limit);
 	(void)printf("proposed: lambda %.3g\n", found);
 	width = width_of(w, found, &gain);
 	print_row(found, noise_of(w, found), width, gain,
@@ -448,10 +448,9 @@ static int run_tune(int argc, char **argv)
 	if (status != BS_OPTIONS_RUN)
 		return status;
 	if (w.q.lambda[1] <= w.q.lambda[0])
-		return bs_options_wrong(&bs_command_tune, "--lambda: HI must be above LO");
+		return bs_options_wrong("--lambda: HI must be above LO");
 	if (w.q.resolution > 0.0 && w.q.max_noise > 0.0)
-		return bs_options_wrong(&bs_command_tune,
-					"--resolution and --max-noise exclude each other");
+		return bs_options_wrong("--resolution and --max-noise exclude each other");
 	status = 0;
 	bs_progress_use();
 	rc = open_protocol(&w, &why);
@@ -460,7 +459,7 @@ static int run_tune(int argc, char **argv)
 	if (rc == 0)
 		rc = w.q.recording != NULL ? scan(&w, &why) : tune(&w, &why);
 	if (rc != 0)
-		status = bs_command_fail(&bs_command_tune, "%s", why.text);
+		status = bs_command_fail("%s", why.text);
 	else if (w.q.recording == NULL && (w.q.resolution > 0.0 || w.q.max_noise > 0.0))
 		status = propose(&w);
 	close_work(&w);
