@@ -4,7 +4,6 @@
  * The numbers come from measurement on nanomsg 1.1.5: without a finite NN_RCVMAXSIZE, sixteen bytes
  * from any peer abort the process; the default socket buffers stall large messages by 20 ms.
  */
-#define _GNU_SOURCE /* for ppoll */
 #include "ipc/endpoint.h"
 
 #include <errno.h>

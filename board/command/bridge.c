@@ -1,5 +1,4 @@
 /* board/command/bridge.c - boreside bridge: other protocols' clients in front of a service */
-#define _GNU_SOURCE /* for nice */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* board/command/command.c - see command.h */
-#define _GNU_SOURCE /* for prctl.h's names */
 #include "board/command/command.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* drivers/bridge/names.c - see names.h */
-#define _GNU_SOURCE /* for memmem */
 #include "drivers/bridge/names.h"
 
 #include <jansson.h>

@@ -1,5 +1,4 @@
 /* drivers/file/draft.c - see draft.h */
-#define _GNU_SOURCE /* for renameat2, F_OFD_SETLK */
 #include "drivers/file/draft.h"
 
 #include <dirent.h>

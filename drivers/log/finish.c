@@ -1,5 +1,4 @@
 /* drivers/log/finish.c - see finish.h */
-#define _GNU_SOURCE
 #include "drivers/log/finish.h"
 
 #include <errno.h>

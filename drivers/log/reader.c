@@ -1,5 +1,4 @@
 /* drivers/log/reader.c - see reader.h */
-#define _GNU_SOURCE
 #include "drivers/log/reader.h"
 
 #include <dirent.h>

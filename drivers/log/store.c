@@ -1,5 +1,4 @@
 /* drivers/log/store.c - see store.h */
-#define _GNU_SOURCE
 #include "drivers/log/store.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 /* drivers/sink/dicomhead.c - see dicomhead.h */
-#define _POSIX_C_SOURCE 200809L
 #include "drivers/sink/dicomhead.h"
 
 #include <stdarg.h>

@@ -259,8 +259,8 @@ static void take_place(const struct bs_center *c, const struct bs_protocol *p, c
  * Makes the table of the samples that count: c->traj and c->index; `alone` has only these, in one
  * row.
  */
-static void select(struct bs_center *c, const struct bs_protocol *p, const struct bs_traj *traj,
-		   struct bs_traj *alone)
+static void select_samples(struct bs_center *c, const struct bs_protocol *p,
+			   const struct bs_traj *traj, struct bs_traj *alone)
 {
 	const uint32_t n = c->low.samples;
 	const uint32_t dims = traj->dims;
@@ -335,7 +335,7 @@ static int arm_solver(struct bs_center *c, const struct bs_protocol *p, const st
 	if (rc == 0 && weight == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "weights");
 	if (rc == 0) {
-		select(c, p, traj, &alone);
+		select_samples(c, p, traj, &alone);
 		rc = weigh(c, &alone, weight, why);
 	}
 	tables.density = weight;

@@ -1,5 +1,4 @@
 /* gpu/solve/segments.c - see segments.h */
-#define _GNU_SOURCE /* for M_PI */
 #include "gpu/solve/segments.h"
 
 #include <math.h>

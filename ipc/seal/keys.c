@@ -1,5 +1,4 @@
 /* ipc/seal/keys.c - see keys.h */
-#define _GNU_SOURCE /* for O_CLOEXEC, geteuid */
 #include "ipc/seal/keys.h"
 
 #include <errno.h>

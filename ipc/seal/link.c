@@ -1,5 +1,4 @@
 /* ipc/seal/link.c - see link.h */
-#define _GNU_SOURCE
 #include "ipc/seal/link.h"
 
 #include <errno.h>

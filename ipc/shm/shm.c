@@ -1,5 +1,4 @@
 /* ipc/shm/shm.c - see shm.h */
-#define _GNU_SOURCE /* for memfd_create, seals */
 #include "ipc/shm/shm.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* board/tool/audit/folder.c - what lies in a folder beside logs and images; see part.h */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>

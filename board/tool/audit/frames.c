@@ -1,5 +1,4 @@
 /* board/tool/audit/frames.c - see frames.h */
-#define _GNU_SOURCE
 #include "board/tool/audit/frames.h"
 
 #include <fcntl.h>

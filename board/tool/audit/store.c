@@ -1,5 +1,4 @@
 /* board/tool/audit/store.c - a folder of images, as the service keeps them; see part.h */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdlib.h>

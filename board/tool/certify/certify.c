@@ -1,5 +1,4 @@
 /* board/tool/certify/certify.c - see certify.h */
-#define _GNU_SOURCE /* for open_memstream */
 #include "board/tool/certify/certify.h"
 
 #include <sched.h>

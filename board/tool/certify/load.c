@@ -1,5 +1,4 @@
 /* board/tool/certify/load.c - see load.h */
-#define _GNU_SOURCE
 #include "board/tool/certify/load.h"
 
 #include <errno.h>

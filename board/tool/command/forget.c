@@ -1,5 +1,4 @@
 /* board/tool/command/forget.c - boreside forget: a study's, or a patient's, data is removed */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

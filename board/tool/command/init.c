@@ -1,5 +1,4 @@
 /* board/tool/command/init.c - boreside init: a site file from a recording, or from answers */
-#define _XOPEN_SOURCE 700 /* for realpath */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* board/tool/command/receive.c - boreside receive: an archive that asks, and has each image once */
-#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* board/tool/command/recon.c - boreside recon: the service's pipeline in one process */
-#define _POSIX_C_SOURCE 200809L /* for open_memstream */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

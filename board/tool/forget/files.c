@@ -1,5 +1,4 @@
 /* board/tool/forget/files.c - image files of one study; see forget.h */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 /* board/tool/init/choose_path.c - see choose.h: readouts that carry their trajectory */
-#define _XOPEN_SOURCE 700 /* for M_PI */
 #include "board/tool/init/choose.h"
 
 #include <math.h>

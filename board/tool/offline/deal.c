@@ -1,5 +1,4 @@
 /* board/tool/offline/deal.c - see deal.h */
-#define _POSIX_C_SOURCE 200809L
 #include "board/tool/offline/deal.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 /* board/tool/offline/job.c - see job.h */
-#define _DEFAULT_SOURCE /* for flock */
 #include "board/tool/offline/job.h"
 
 #include <errno.h>

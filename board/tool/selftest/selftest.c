@@ -1,5 +1,4 @@
 /* board/tool/selftest/selftest.c - see selftest.h */
-#define _GNU_SOURCE /* M_PI */
 #include "board/tool/selftest/selftest.h"
 
 #include <complex.h>

@@ -1,5 +1,4 @@
 /* core/tool/phantom/phantom.c - the head, the marker, the points: shapes, transform, image */
-#define _XOPEN_SOURCE 700 /* for j1 */
 #include "core/tool/phantom/phantom.h"
 
 #include <math.h>

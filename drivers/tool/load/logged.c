@@ -1,5 +1,4 @@
 /* drivers/tool/load/logged.c - see logged.h */
-#define _GNU_SOURCE
 #include "drivers/tool/load/logged.h"
 
 #include <fcntl.h>

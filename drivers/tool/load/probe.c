@@ -1,5 +1,4 @@
 /* drivers/tool/load/probe.c - see probe.h */
-#define _GNU_SOURCE /* for pipe2 */
 #include "drivers/tool/load/probe.h"
 
 #include <errno.h>
