@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
 {

@@ -14,7 +14,6 @@
 #include <nanomsg/pipeline.h>
 #include <nanomsg/pubsub.h>
 #include <nanomsg/reqrep.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

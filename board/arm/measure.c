@@ -10,7 +10,6 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/wire.h"
 #if BS_GPU
-#include "gpu/engine/engines.h"
 #include "gpu/device/load.h"
 #endif
 

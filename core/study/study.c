@@ -10,7 +10,6 @@
 #include "core/hash.h"
 #include "core/memory/arena.h"
 #include "core/memory/stamp.h"
-#include "core/protocol.h"
 #include "core/text.h"
 
 static const char *const what[BS_KEPT_KINDS] = { "image.maps", "field.from", "ls.w" };

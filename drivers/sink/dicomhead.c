@@ -2,7 +2,6 @@
 #include "drivers/sink/dicomhead.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

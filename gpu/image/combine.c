@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/protocol.h"
 #include "gpu/image/resize.h"
 
 /* voxels of one task: a few coils of it stay in the first-level cache */

@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "board/tool/command/tools.h"
 #include "board/tool/doctor/finding.h"

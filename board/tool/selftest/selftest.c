@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "board/tool/selftest/known.h"
-#include "core/thread/clock.h"
 #include "core/traj/delay.h"
 #include "gpu/encode/encode.h"
 #include "gpu/nufft/density.h"

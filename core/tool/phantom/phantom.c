@@ -2,7 +2,6 @@
 #include "core/tool/phantom/phantom.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #define PI      3.141592653589793
