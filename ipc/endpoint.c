@@ -214,7 +214,7 @@ int bs_endpoint_connect_own(struct bs_endpoint *e, enum bs_endpoint_role role,
 	rc = bs_seal_keys_node(&keys, &site->keys, who, why);
 	if (rc == 0)
 		rc = bs_endpoint_connect_sealed(e, role, url, message_max, &keys, why);
-	bs_seal_keys_wipe(&keys);
+	bs_seal_wipe_bytes(&keys, sizeof(keys));
 	return rc;
 }
 

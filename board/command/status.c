@@ -97,7 +97,7 @@ static int run_status(int argc, char **argv)
 					q.metrics ? "metrics" : documents[q.latency][q.json]);
 	else
 		status = 1;
-	bs_seal_keys_wipe(&keys);
+	bs_seal_wipe_bytes(&keys, sizeof(keys));
 	free(site);
 	return status;
 }

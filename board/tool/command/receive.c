@@ -217,7 +217,7 @@ static int run_receive(int argc, char **argv)
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
 	}
 	bs_collector_close(&j.images);
-	bs_seal_keys_wipe(&j.keys);
+	bs_seal_wipe_bytes(&j.keys, sizeof(j.keys));
 	free(j.pixels);
 	free(j.attributes);
 	return rc == 0 ? 0 : 1;

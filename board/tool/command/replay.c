@@ -345,7 +345,7 @@ static int run_replay(int argc, char **argv)
 	status = bs_command_seal(&q.keys, site, q.url, q.key, q.service);
 	q.sealed = status > 0;
 	status = status < 0 ? 1 : stream(&q);
-	bs_seal_keys_wipe(&q.keys);
+	bs_seal_wipe_bytes(&q.keys, sizeof(q.keys));
 	free(site);
 	return status;
 }
