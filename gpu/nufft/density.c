@@ -8,8 +8,6 @@
 
 #include "core/progress.h"
 
-#define PI 3.14159265358979323846
-
 /*
  * A sample nearer to k = 0 than this, in cycles per voxel, is at the center (float tables round at
  * 3e-8).
@@ -213,11 +211,11 @@ static double ones(const float *k, uint32_t dims, const uint32_t matrix[3])
 	double phase = 0.0;
 
 	for (uint32_t a = 0; a < dims; a++) {
-		double s = sin(PI * k[a]);
+		double s = sin(M_PI * k[a]);
 
-		size *= fabs(s) < 1e-12 ? matrix[a] : sin(PI * k[a] * matrix[a]) / s;
+		size *= fabs(s) < 1e-12 ? matrix[a] : sin(M_PI * k[a] * matrix[a]) / s;
 		if (matrix[a] % 2 == 0)
-			phase += PI * k[a];
+			phase += M_PI * k[a];
 	}
 	return size * cos(phase);
 }
