@@ -169,26 +169,6 @@ static int compare(const struct bs_site *site, const struct bs_protocol *p, stru
 	free(a);
 	return rc;
 }
-#else
-static int tune(const struct bs_site *site, const struct bs_protocol *p,
-		const struct bs_engine *engine, struct bs_fail *why)
-{
-	(void)site;
-	(void)p;
-	(void)engine;
-	(void)why;
-	return 0;
-}
-
-static int compare(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team,
-		   struct bs_fail *why)
-{
-	(void)site;
-	(void)p;
-	(void)team;
-	(void)why;
-	return 0;
-}
 #endif
 
 /* Arms one protocol and prints its errors. */
@@ -202,8 +182,10 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 
 	if (bs_engine_find(&engine, p, &why) != 0)
 		return bs_command_fail("%s", why.text) == 0;
+#if BS_GPU
 	if (tune(site, p, engine, &why) != 0)
 		good = bs_command_fail("protocol '%s': variants: %s", p->name, why.text) == 0;
+#endif
 	if (solves && (!bs_lsq_keeps_q(p) || bs_plan_groups(plan)))
 		(void)printf("%-24s %s: no Q to keep\n", p->name,
 			     plan->streams          ? "trajectory.type stream"
@@ -213,8 +195,10 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 		(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
 	else if (arm(site, p, engine, team, &why) != 0)
 		good = bs_command_fail("protocol '%s': %s", p->name, why.text) == 0;
+#if BS_GPU
 	if (good && compare(site, p, team, &why) != 0)
 		good = bs_command_fail("protocol '%s': %s", p->name, why.text) == 0;
+#endif
 	return good;
 }
 
