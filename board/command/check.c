@@ -152,20 +152,18 @@ static int measure(const struct bs_site *site, const struct bs_memplan *plan)
 	return status;
 }
 
-static int run_check(int argc, char **argv)
+static int run_check(void *request)
 {
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_memplan *plan;
 	struct bs_site *site;
-	int status = bs_options_read(&bs_command_check, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if ((q.file == NULL) != q.keys || (q.measure && q.keys))
-		return bs_options_wrong(q.keys ? "--keys goes alone" : "FILE is missing");
-	if (q.keys)
+	if ((q->file == NULL) != q->keys || (q->measure && q->keys))
+		return bs_options_wrong(q->keys ? "--keys goes alone" : "FILE is missing");
+	if (q->keys)
 		return bs_command_page("keys");
-	site = bs_command_site(q.file);
+	site = bs_command_site(q->file);
 	if (site == NULL)
 		return 1;
 	plan = malloc(sizeof(*plan));
@@ -175,7 +173,7 @@ static int run_check(int argc, char **argv)
 	}
 	status = check_site(site, plan);
 	bs_progress_use();
-	if (status == 0 && q.measure)
+	if (status == 0 && q->measure)
 		status = measure(site, plan);
 	if (status == 0)
 		(void)printf("# %s is valid: %u protocol%s\n", site->file, site->protocols,
@@ -195,5 +193,6 @@ const struct bs_command bs_command_check = {
 		 "another service in the folder, a port in use and memory that others hold, to "
 		 "the start.",
 	.options = options,
+	.request = &(struct request){ 0 },
 	.run = run_check,
 };

@@ -23,19 +23,17 @@ static int await_end(int fd)
 	return status;
 }
 
-static int run_drain(int argc, char **argv)
+static int run_drain(void *request)
 {
-	struct bs_command_here q = { 0 };
+	struct bs_command_here *q = request;
 	struct bs_fail why;
 	struct bs_site *site = NULL;
 	int fd = -1;
 	pid_t pid;
-	int status = bs_options_read(&bs_command_drain, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if (q.config != NULL) {
-		site = bs_command_site(q.config);
+	if (q->config != NULL) {
+		site = bs_command_site(q->config);
 		if (site == NULL)
 			return 1;
 	}
@@ -58,5 +56,6 @@ const struct bs_command bs_command_drain = {
 		 "silent; its images are delivered. Whoever may signal the service's process may "
 		 "drain it: its user, and root. SIGTERM does the same within node.drain_s.",
 	.options = bs_command_here,
+	.request = &(struct bs_command_here){ 0 },
 	.run = run_drain,
 };

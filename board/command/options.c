@@ -10,8 +10,9 @@
 
 #include "config/hint/near.h"
 
-#define HELP_AT 26 /* column where an option's help begins */
-#define WIDTH   96 /* columns of the text of --help */
+#define HELP_AT 26   /* column where an option's help begins */
+#define RUN     (-1) /* the command may run */
+#define WIDTH   96   /* columns of the text of --help */
 
 static const struct bs_command *running;
 
@@ -239,7 +240,7 @@ static int read_option(void *request, char **argv, int *i, bool given[])
 		o--;
 	if (o->kind == BS_OPTION_GROUP && o->to != 0)
 		*(bool *)((char *)request + o->to) = true;
-	return BS_OPTIONS_RUN;
+	return RUN;
 }
 
 /* Checks that what is required was given, and puts the operands into their fields;
@@ -260,38 +261,47 @@ static int read_operands(void *request, char **word, const bool given[])
 				return bs_options_wrong("%s is missing", o->value);
 		} else if (o->kind == BS_OPERANDS) {
 			*(char ***)to = word;
-			return BS_OPTIONS_RUN;
+			return RUN;
 		} else {
 			*(char **)to = *word++;
 		}
 	}
-	return *word == NULL ? BS_OPTIONS_RUN : bs_options_wrong("unexpected '%s'", *word);
+	return *word == NULL ? RUN : bs_options_wrong("unexpected '%s'", *word);
 }
 
-int bs_options_read(const struct bs_command *c, void *request, int argc, char **argv)
+/* RUN, or the exit status. */
+static int read_words(void *request, int argc, char **argv)
 {
 	bool given[BS_OPTIONS_MAX] = { false };
 	bool ended = false; /* "--" has ended the options */
 	int words = 0;
 
-	running = c;
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
-		int status = BS_OPTIONS_RUN;
+		int status = RUN;
 
 		if (ended || word[0] != '-' || word[1] == '\0')
 			argv[words++] = argv[i];
 		else if (strcmp(word, "--") == 0)
 			ended = true;
 		else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-			return bs_options_help(c);
+			return bs_options_help(running);
 		else
 			status = read_option(request, argv, &i, given);
-		if (status != BS_OPTIONS_RUN)
+		if (status != RUN)
 			return status;
 	}
 	argv[words] = NULL;
 	return read_operands(request, argv, given);
+}
+
+int bs_options_run(const struct bs_command *c, int argc, char **argv)
+{
+	int status;
+
+	running = c;
+	status = read_words(c->request, argc, argv);
+	return status == RUN ? c->run(c->request) : status;
 }
 
 /* text in lines of WIDTH columns, all but the first behind `at` blanks. */

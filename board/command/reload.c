@@ -103,16 +103,14 @@ static int reload(const char *run_dir, const char *url, const char *file)
 	return status;
 }
 
-static int run_reload(int argc, char **argv)
+static int run_reload(void *request)
 {
-	struct bs_command_here q = { 0 };
+	struct bs_command_here *q = request;
 	struct bs_site *site = NULL;
-	int status = bs_options_read(&bs_command_reload, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if (q.config != NULL) {
-		site = bs_command_site(q.config);
+	if (q->config != NULL) {
+		site = bs_command_site(q->config);
 		if (site == NULL)
 			return 1;
 		status = bs_command_seal(&keys, site, site->status_url, NULL, NULL);
@@ -139,5 +137,6 @@ const struct bs_command bs_command_reload = {
 		"names are read again where a key of the protocol changes. Waits for the scan in "
 		"flight and for the result. SIGHUP does the same; the log has the result.",
 	.options = bs_command_here,
+	.request = &(struct bs_command_here){ 0 },
 	.run = run_reload,
 };

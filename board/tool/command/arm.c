@@ -222,23 +222,21 @@ static int arm_all(const struct bs_site *site, const struct bs_protocol *only)
 	return failed != 0;
 }
 
-static int run_arm(int argc, char **argv)
+static int run_arm(void *request)
 {
 	const struct bs_protocol *only = NULL;
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_fail why;
 	struct bs_site *site;
-	int status = bs_options_read(&bs_command_arm, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
 	bs_progress_use();
-	site = bs_command_site(q.config);
-	if (site != NULL && q.protocol != NULL)
-		only = bs_config_choose(site, q.protocol, NULL, &why);
+	site = bs_command_site(q->config);
+	if (site != NULL && q->protocol != NULL)
+		only = bs_config_choose(site, q->protocol, NULL, &why);
 	if (site == NULL)
 		status = 1;
-	else if (q.protocol != NULL && only == NULL)
+	else if (q->protocol != NULL && only == NULL)
 		status = bs_command_fail("%s: %s", site->file, why.text);
 	else
 		status = arm_all(site, only);
@@ -257,5 +255,6 @@ const struct bs_command bs_command_arm = {
 		 "another choice is another rounding of the same accuracy. With several GPUs "
 		 "(gpu.devices): says of each protocol whether it stays on the first (gpu.share).",
 	.options = options,
+	.request = &(struct request){ 0 },
 	.run = run_arm,
 };

@@ -149,20 +149,18 @@ static int forget(const struct request *q, const struct bs_site *site)
 	return f.unknown != 0;
 }
 
-static int run_forget(int argc, char **argv)
+static int run_forget(void *request)
 {
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_site *site;
-	int status = bs_options_read(&bs_command_forget, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if (q.id[0] == '\0')
+	if (q->id[0] == '\0')
 		return bs_options_wrong("STUDY|PATIENT is empty");
-	site = bs_command_site(q.config);
+	site = bs_command_site(q->config);
 	if (site == NULL)
 		return 1;
-	status = forget(&q, site);
+	status = forget(q, site);
 	free(site);
 	return status;
 }
@@ -176,5 +174,6 @@ const struct bs_command bs_command_forget = {
 		 "are named and stay. No service may run on the site: what it holds of studies in "
 		 "memory (maps, the image that W is made of) goes with it. See "
 		 "board/doc/OPERATE.md.",
+	.request = &(struct request){ 0 },
 	.run = run_forget,
 };

@@ -316,7 +316,7 @@ static int run_audit(const struct request *r, unsigned n)
 	return status;
 }
 
-static int run_log(int argc, char **argv)
+static int run_log(void *request)
 {
 	static const char *const actions[] = { "list",   "verify", "answers", "audit",
 					       "export", "prune",  NULL };
@@ -327,43 +327,41 @@ static int run_log(int argc, char **argv)
 			 { "verify", verify_one },
 			 { "answers", answers_one } };
 	int (*one)(const struct request *q, const char *path) = NULL;
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_fail why;
 	struct bs_near near;
 	char hint[BS_NEAR_HINT];
-	int status = bs_options_read(&bs_command_log, &q, argc, argv);
+	int status;
 	unsigned n = 0;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	while (q.operands != NULL && q.operands[n] != NULL)
+	while (q->operands != NULL && q->operands[n] != NULL)
 		n++;
-	if (q.key != NULL && bs_seal_key_parse(q.pub, q.key, &why) != 0)
+	if (q->key != NULL && bs_seal_key_parse(q->pub, q->key, &why) != 0)
 		return bs_options_wrong("--key: %s", why.text);
-	if (strcmp(q.action, "audit") == 0)
-		return run_audit(&q, n);
+	if (strcmp(q->action, "audit") == 0)
+		return run_audit(q, n);
 	if (n == 0)
 		return bs_options_wrong("PATH... is missing");
-	if (strcmp(q.action, "prune") == 0) {
-		if (n != 1 || (q.keep_mib == 0 && q.keep_hours == 0.0) || q.keep_mib >> 43 != 0)
+	if (strcmp(q->action, "prune") == 0) {
+		if (n != 1 || (q->keep_mib == 0 && q->keep_hours == 0.0) || q->keep_mib >> 43 != 0)
 			return bs_options_wrong("prune: a folder, and --keep or --keep-hours");
-		return prune(&q, q.operands[0]);
+		return prune(q, q->operands[0]);
 	}
 	bs_progress_use();
-	if (strcmp(q.action, "export") == 0)
-		return n == 2 ? export(q.operands[0], q.operands[1])
+	if (strcmp(q->action, "export") == 0)
+		return n == 2 ? export(q->operands[0], q->operands[1])
 			      : bs_options_wrong("export: a log's file and OUT.h5, no more");
 	for (size_t i = 0; i < sizeof(each_log) / sizeof(each_log[0]); i++)
-		if (strcmp(q.action, each_log[i].action) == 0)
+		if (strcmp(q->action, each_log[i].action) == 0)
 			one = each_log[i].one;
 	if (one == NULL) {
-		bs_near_begin(&near, q.action);
+		bs_near_begin(&near, q->action);
 		bs_near_offer_all(&near, actions);
-		return bs_options_wrong("no action '%s'%s", q.action, bs_near_hint(&near, hint));
+		return bs_options_wrong("no action '%s'%s", q->action, bs_near_hint(&near, hint));
 	}
 	status = 0;
 	for (unsigned i = 0; i < n; i++)
-		status |= each(&q, q.operands[i], one);
+		status |= each(q, q->operands[i], one);
 	return status;
 }
 
@@ -376,5 +374,6 @@ const struct bs_command bs_command_log = {
 		 "key signed. export: "
 		 "the same, after what can be read is written. audit: exit status 1 when a promise "
 		 "of the pages is found broken; it reads only, also beside a service that runs.",
+	.request = &(struct request){ 0 },
 	.run = run_log,
 };

@@ -472,26 +472,13 @@ static int simulate(struct request *q, struct bs_fail *why)
 	return rc;
 }
 
-static int run_phantom(int argc, char **argv)
+static int run_phantom(void *request)
 {
-	struct request q = {
-		.name = "phantom",
-		.protocol = { .coils = 1,
-			      .slices = 1,
-			      .contrasts = 1,
-			      .traj.type = BS_TRAJ_RADIAL2D },
-		.scan = { .repetitions = 1,
-			  .seed = 1,
-			  .dwell_us = 4.0,
-			  .receiver.scan_dwell_us = 5.0 },
-	};
+	struct request *q = request;
 	struct bs_fail why;
-	int status = bs_options_read(&bs_command_phantom, &q, argc, argv);
+	int status = complete_request(q);
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	status = complete_request(&q);
-	if (status == 0 && simulate(&q, &why) != 0)
+	if (status == 0 && simulate(q, &why) != 0)
 		status = bs_command_fail("%s", why.text);
 	return status;
 }
@@ -500,5 +487,17 @@ const struct bs_command bs_command_phantom = {
 	.name = "phantom",
 	.summary = "a simulated scan as a recording, and its true image",
 	.options = options,
+	.request =
+		&(struct request){
+			.name = "phantom",
+			.protocol = { .coils = 1,
+				      .slices = 1,
+				      .contrasts = 1,
+				      .traj.type = BS_TRAJ_RADIAL2D },
+			.scan = { .repetitions = 1,
+				  .seed = 1,
+				  .dwell_us = 4.0,
+				  .receiver.scan_dwell_us = 5.0 },
+		},
 	.run = run_phantom,
 };

@@ -235,17 +235,13 @@ static int make_prior(struct request *q, struct bs_fail *why)
 	return rc;
 }
 
-static int run_prior(int argc, char **argv)
+static int run_prior(void *request)
 {
-	struct request q = { .spec = { .edge = 0.05, .outside = 1.0 } };
+	struct request *q = request;
 	struct bs_fail why;
-	int rc;
-	int status = bs_options_read(&bs_command_prior, &q, argc, argv);
+	const int rc = make_prior(q, &why);
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	rc = make_prior(&q, &why);
-	free(q.images);
+	free(q->images);
 	return rc == 0 ? 0 : bs_command_fail("%s", why.text);
 }
 
@@ -257,5 +253,6 @@ const struct bs_command bs_command_prior = {
 		 "scale of its largest value; an edge that one of them has is kept in all: for "
 		 "echoes or contrasts of one anatomy.",
 	.options = options,
+	.request = &(struct request){ .spec = { .edge = 0.05, .outside = 1.0 } },
 	.run = run_prior,
 };

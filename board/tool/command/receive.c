@@ -182,44 +182,41 @@ static int prepare_job(struct job *j, struct bs_fail *why)
 	return rc;
 }
 
-static int run_receive(int argc, char **argv)
+static int run_receive(void *request)
 {
-	struct job j = { .q = { .name = "archive", .type = "mrd", .message_mib = 512 },
-			 .images = { .socket = { .socket = -1 } } };
+	struct job *j = request;
 	struct bs_fail why = { 0 };
 	char types[BS_SINK_WORDS];
-	int rc = bs_options_read(&bs_command_receive, &j.q, argc, argv);
+	int rc;
 
-	if (rc != BS_OPTIONS_RUN)
-		return rc;
-	if ((j.q.config == NULL) == (j.q.url == NULL))
+	if ((j->q.config == NULL) == (j->q.url == NULL))
 		return bs_options_wrong("one of -c FILE and --url URL");
-	if (!bs_wire_taker_good(j.q.name))
+	if (!bs_wire_taker_good(j->q.name))
 		return bs_options_wrong("--name '%s': letters, digits, '.', '_' and '-', 63 at "
 					"most, the first no '.'",
-					j.q.name);
-	j.sink = bs_sink_find(j.q.type);
-	if (j.sink == NULL || strcmp(j.sink->type, j.q.type) != 0)
-		return bs_options_wrong("--type '%s': %s", j.q.type,
+					j->q.name);
+	j->sink = bs_sink_find(j->q.type);
+	if (j->sink == NULL || strcmp(j->sink->type, j->q.type) != 0)
+		return bs_options_wrong("--type '%s': %s", j->q.type,
 					bs_sink_words(types, sizeof(types), false));
 	bs_log_init("receive", BS_LOG_INFO);
-	if (find_url(&j) != 0)
+	if (find_url(j) != 0)
 		return 1;
-	rc = prepare_job(&j, &why);
+	rc = prepare_job(j, &why);
 	if (rc == 0) {
-		bs_log(BS_LOG_INFO, "'%s' has all up to %" PRIu64 "; asks %s", j.q.name,
-		       j.images.has, j.url);
-		rc = receive_images(&j, &why);
+		bs_log(BS_LOG_INFO, "'%s' has all up to %" PRIu64 "; asks %s", j->q.name,
+		       j->images.has, j->url);
+		rc = receive_images(j, &why);
 		bs_log(BS_LOG_INFO, "%" PRIu64 " images filed, up to %" PRIu64 "; %" PRIu64 " gaps",
-		       j.filed, j.images.has, j.images.missed);
+		       j->filed, j->images.has, j->images.missed);
 	}
 	if (rc != 0) {
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
 	}
-	bs_collector_close(&j.images);
-	bs_seal_wipe_bytes(&j.keys, sizeof(j.keys));
-	free(j.pixels);
-	free(j.attributes);
+	bs_collector_close(&j->images);
+	bs_seal_wipe_bytes(&j->keys, sizeof(j->keys));
+	free(j->pixels);
+	free(j->attributes);
 	return rc == 0 ? 0 : 1;
 }
 
@@ -229,5 +226,7 @@ const struct bs_command bs_command_receive = {
 	.options = options,
 	.notes = "Images lie in DIR, each named by its scan and its number; DIR/NAME.cursor is the "
 		 "number of the last one. Killed at any moment and started again it goes on.",
+	.request = &(struct job){ .q = { .name = "archive", .type = "mrd", .message_mib = 512 },
+				  .images = { .socket = { .socket = -1 } } },
 	.run = run_receive,
 };

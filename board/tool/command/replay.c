@@ -307,45 +307,43 @@ static int stream(struct request *q)
 	return status;
 }
 
-static int run_replay(int argc, char **argv)
+static int run_replay(void *request)
 {
-	struct request q = { .loops = 1, .patience_s = 10.0, .o.protocol = "" };
+	struct request *q = request;
 	struct bs_site *site = NULL;
 	struct bs_fail why;
-	int status = bs_options_read(&bs_command_replay, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if ((q.config == NULL) == (q.url == NULL))
+	if ((q->config == NULL) == (q->url == NULL))
 		return bs_options_wrong("either -c FILE or --url URL");
-	if (q.asap && q.o.speed != 0.0)
+	if (q->asap && q->o.speed != 0.0)
 		return bs_options_wrong("--asap and --speed exclude each other");
-	if (q.obeying.o.motion[0] > 0.0) {
-		if (q.answers != NULL || q.plan != NULL)
+	if (q->obeying.o.motion[0] > 0.0) {
+		if (q->answers != NULL || q->plan != NULL)
 			return bs_options_wrong("--obey goes without --answers and --faults");
-		if (bs_obeying_read(&q.obeying, &why) != 0)
+		if (bs_obeying_read(&q->obeying, &why) != 0)
 			return bs_options_wrong("%s", why.text);
-		q.loops = q.obeying.count;
+		q->loops = q->obeying.count;
 	}
-	if (!q.asap && q.o.speed == 0.0)
-		q.o.speed = 1.0;
-	q.recording = bs_recording_in(q.recording, q.group);
-	q.o.patience_ns = llrint(q.patience_s * 1e9);
-	while (q.o.session == 0)
-		if (getrandom(&q.o.session, sizeof(q.o.session), 0) != sizeof(q.o.session))
+	if (!q->asap && q->o.speed == 0.0)
+		q->o.speed = 1.0;
+	q->recording = bs_recording_in(q->recording, q->group);
+	q->o.patience_ns = llrint(q->patience_s * 1e9);
+	while (q->o.session == 0)
+		if (getrandom(&q->o.session, sizeof(q->o.session), 0) != sizeof(q->o.session))
 			return bs_command_fail("no random number for a session");
 	if (isatty(STDERR_FILENO))
-		q.o.progress = show_progress;
-	if (q.url == NULL) {
-		site = bs_command_site(q.config);
+		q->o.progress = show_progress;
+	if (q->url == NULL) {
+		site = bs_command_site(q->config);
 		if (site == NULL)
 			return 1;
-		q.url = site->kspace_url;
+		q->url = site->kspace_url;
 	}
-	status = bs_command_seal(&q.keys, site, q.url, q.key, q.service);
-	q.sealed = status > 0;
-	status = status < 0 ? 1 : stream(&q);
-	bs_seal_wipe_bytes(&q.keys, sizeof(q.keys));
+	status = bs_command_seal(&q->keys, site, q->url, q->key, q->service);
+	q->sealed = status > 0;
+	status = status < 0 ? 1 : stream(q);
+	bs_seal_wipe_bytes(&q->keys, sizeof(q->keys));
 	free(site);
 	return status;
 }
@@ -362,5 +360,6 @@ const struct bs_command bs_command_replay = {
 		 "for stall's; 'for good' behind drop, corrupt and truncate: each time it is sent. "
 		 "board/doc/FAULTS.md says what each does. The same SEED draws the same faults; "
 		 "they are printed.",
+	.request = &(struct request){ .loops = 1, .patience_s = 10.0, .o.protocol = "" },
 	.run = run_replay,
 };
