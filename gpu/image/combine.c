@@ -170,7 +170,7 @@ static struct bs_combiner settings(const struct bs_protocol *p)
 /* Bytes of one place where velocity's images are kept. */
 static uint64_t kept_bytes(const struct bs_combiner *c)
 {
-	return (c->coils * c->image_voxels * 8u + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+	return bs_slot(c->coils * c->image_voxels * 8u);
 }
 
 /*

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/progress.h"
+#include "core/sizes.h"
 
 /*
  * A sample nearer to k = 0 than this, in cycles per voxel, is at the center (float tables round at
@@ -118,14 +119,9 @@ struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct 
 	return spec;
 }
 
-static uint64_t voxels_of(const struct bs_nufft_spec *spec)
-{
-	return (uint64_t)spec->matrix[0] * spec->matrix[1] * spec->matrix[2];
-}
-
 static int pipe_need(const struct bs_nufft_spec *spec, struct bs_need *need, struct bs_fail *why)
 {
-	bs_need_add(need, "density: image", 1, voxels_of(spec) * 8);
+	bs_need_add(need, "density: image", 1, bs_box_size(spec->matrix) * 8);
 	bs_need_add(need, "density: samples", 1, spec->samples * 8);
 	return bs_nufft_need(spec, need, why);
 }
@@ -135,7 +131,7 @@ static int pipe_open(struct pipe *c, const struct bs_nufft_spec *spec, const flo
 		     struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
 	memcpy(c->size, spec->matrix, sizeof(c->size));
-	c->image = bs_arena_take(arena, (size_t)voxels_of(spec) * 8, BS_ALIGN);
+	c->image = bs_arena_take(arena, (size_t)bs_box_size(spec->matrix) * 8, BS_ALIGN);
 	c->at_samples = bs_arena_take(arena, (size_t)spec->samples * 8, BS_ALIGN);
 	if (c->image == NULL || c->at_samples == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "density pipe: the arena is too small");
