@@ -39,7 +39,7 @@ OPT   := $(if $(SANITIZE)$(TRACED),-O1,-O2)
 FAST  := $(if $(TRACED),-O1,$(if $(SANITIZE),-O2,-O3))
 # The same bytes in every folder; gcov wants the folder.
 PLACE := $(if $(COVERED),,-ffile-prefix-map=$(CURDIR)=.)
-# All names of glibc, in every source: none asks for some of them by itself.
+# All names of glibc: no source of the rooms asks for some of them by itself.
 CFLAGS += -std=c17 -D_GNU_SOURCE= -g $(OPT) $(WARN) $(SAN) $(PLACE) -I. -I$(NIFTI) -MMD -MP \
           -pthread $(if $(TRACED),-finstrument-functions) \
           $(shell $(PKG_CONFIG) --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
