@@ -39,8 +39,9 @@ OPT   := $(if $(SANITIZE)$(TRACED),-O1,-O2)
 FAST  := $(if $(TRACED),-O1,$(if $(SANITIZE),-O2,-O3))
 # The same bytes in every folder; gcov wants the folder.
 PLACE := $(if $(COVERED),,-ffile-prefix-map=$(CURDIR)=.)
-CFLAGS += -std=c17 -g $(OPT) $(WARN) $(SAN) $(PLACE) -I. -I$(NIFTI) -MMD -MP -pthread \
-          $(if $(TRACED),-finstrument-functions) \
+# All names of glibc: no source of the rooms asks for some of them by itself.
+CFLAGS += -std=c17 -D_GNU_SOURCE= -g $(OPT) $(WARN) $(SAN) $(PLACE) -I. -I$(NIFTI) -MMD -MP \
+          -pthread $(if $(TRACED),-finstrument-functions) \
           $(shell $(PKG_CONFIG) --cflags $(PKGS) $(SD) 2>/dev/null) $(if $(SD),-DBS_SYSTEMD)
 LDLIBS = $(shell $(PKG_CONFIG) --libs $(PKGS) $(SD) 2>/dev/null) -lismrmrd -lniftiio \
          -lznz -lm -lpthread
@@ -326,8 +327,8 @@ SMALL := -DBS_LOG_COMMIT_BYTES=8192u -DBS_LOG_SEGMENT=65536u -DBS_WIRE_OPEN_MAX=
 $(B)/test/simulate/%.o: CFLAGS += $(SMALL)
 $(B)/stepped/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SMALL) -D_GNU_SOURCE= -DSIMULATE_STEPPED \
-		-include test/simulate/step.h -fsanitize-coverage=trace-pc -c -o $@ $<
+	$(CC) $(CFLAGS) $(SMALL) -DSIMULATE_STEPPED -include test/simulate/step.h \
+		-fsanitize-coverage=trace-pc -c -o $@ $<
 	$(CROSS)objcopy $$($(CROSS)objdump -h $@ | awk '$$2 ~ /^\.(bss|data)(\.|$$)/ && \
 		$$2 !~ /gcov|\.rel(\.|$$)/ { split($$2, part, "."); \
 		print "--rename-section", $$2 "=worker_" part[2] }') $@

@@ -1,5 +1,4 @@
 /* config/config.c - see config.h */
-#define _XOPEN_SOURCE 700 /* for realpath */
 #include "config/config.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* core/date.c - see date.h */
-#define _POSIX_C_SOURCE 200809L /* for gmtime_r */
 #include "core/date.h"
 
 #include <stddef.h>

@@ -4,7 +4,14 @@
 #include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
+
+size_t bs_text_stem(const char *name, const char *tail)
+{
+	const size_t len = strlen(name);
+	const size_t n = strlen(tail);
+
+	return len > n && strcmp(name + len - n, tail) == 0 ? len - n : 0;
+}
 
 void bs_text_vput(struct bs_text *t, const char *fmt, va_list args)
 {

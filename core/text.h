@@ -56,6 +56,8 @@ typedef void bs_pair_each(void *arg, const char *name, const char *value, unsign
 void bs_text_pair(struct bs_text *t, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 size_t bs_text_pairs(const char *list, bs_pair_each *each, void *arg);
+/* Returns the bytes of the name before this tail. 0: it has another one, or nothing before it. */
+size_t bs_text_stem(const char *name, const char *tail);
 /*
  * The largest number of the n bytes of UTF-8 at s that is at most max and ends with a whole
  * character.

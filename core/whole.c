@@ -1,5 +1,4 @@
 /* core/whole.c - see whole.h */
-#define _POSIX_C_SOURCE 200809L /* for pread, pwrite */
 #include "core/whole.h"
 
 #include <errno.h>

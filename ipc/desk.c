@@ -209,7 +209,7 @@ int bs_desk_open(struct bs_desk **out, const char *url, const struct bs_desk_spe
 				  message_max < BS_GATE_HEAD ? BS_GATE_HEAD : message_max, &gate,
 				  why);
 	if (rc != 0) {
-		bs_seal_keys_wipe(&d->keys);
+		bs_seal_wipe_bytes(&d->keys, sizeof(d->keys));
 		(void)pthread_mutex_destroy(&d->lock);
 		free(d);
 		return rc;
@@ -236,7 +236,7 @@ void bs_desk_close(struct bs_desk *d)
 	if (d->room_fd >= 0)
 		(void)close(d->room_fd);
 	bs_gate_close(&d->gate);
-	bs_seal_keys_wipe(&d->keys);
+	bs_seal_wipe_bytes(&d->keys, sizeof(d->keys));
 	(void)pthread_mutex_destroy(&d->lock);
 	free(d);
 }

@@ -4,7 +4,6 @@
  * The numbers come from measurement on nanomsg 1.1.5: without a finite NN_RCVMAXSIZE, sixteen bytes
  * from any peer abort the process; the default socket buffers stall large messages by 20 ms.
  */
-#define _GNU_SOURCE /* for ppoll */
 #include "ipc/endpoint.h"
 
 #include <errno.h>
@@ -15,7 +14,6 @@
 #include <nanomsg/pipeline.h>
 #include <nanomsg/pubsub.h>
 #include <nanomsg/reqrep.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -216,7 +214,7 @@ int bs_endpoint_connect_own(struct bs_endpoint *e, enum bs_endpoint_role role,
 	rc = bs_seal_keys_node(&keys, &site->keys, who, why);
 	if (rc == 0)
 		rc = bs_endpoint_connect_sealed(e, role, url, message_max, &keys, why);
-	bs_seal_keys_wipe(&keys);
+	bs_seal_wipe_bytes(&keys, sizeof(keys));
 	return rc;
 }
 

@@ -1,5 +1,4 @@
 /* ipc/gate.c - see gate.h */
-#define _GNU_SOURCE /* for accept4, struct ucred */
 #include "ipc/gate.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* ipc/gateout.c - what a gate sends; see gate.h */
-#define _GNU_SOURCE /* for struct ucred */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* ipc/url.c - see url.h */
-#define _GNU_SOURCE /* for struct ucred */
 #include "ipc/url.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,4 @@
 /* board/arm/alone.c - see alone.h */
-#define _GNU_SOURCE /* for open_memstream */
 #include "board/arm/alone.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
 /* board/arm/measure.c - see measure.h */
-#define _GNU_SOURCE /* for _SC_LEVEL3_CACHE_SIZE */
 #include "board/arm/measure.h"
 #include "board/arm/measuring.h"
 
@@ -11,7 +10,6 @@
 #include "core/thread/clock.h"
 #include "ipc/wire/wire.h"
 #if BS_GPU
-#include "gpu/engine/engines.h"
 #include "gpu/device/load.h"
 #endif
 

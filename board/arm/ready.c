@@ -65,7 +65,7 @@ static void keys(struct telling *t)
 	if (t->site->keys.own[0] == '\0')
 		return;
 	tell_fault(t, bs_seal_keys_load(&k, &t->site->keys, &why), "keys", &why);
-	bs_seal_keys_wipe(&k);
+	bs_seal_wipe_bytes(&k, sizeof(k));
 }
 
 /* Checks the token's file. Whether it can be read depends on the user whom the page runs as. */

@@ -1,5 +1,4 @@
 /* board/arm/study.c - what an armed protocol takes from earlier scans and leaves to later ones */
-#define _GNU_SOURCE /* for M_PI */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

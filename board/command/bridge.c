@@ -1,5 +1,4 @@
 /* board/command/bridge.c - boreside bridge: other protocols' clients in front of a service */
-#define _GNU_SOURCE /* for nice */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,31 +61,28 @@ static int serve_clients(const struct bs_site *site, uint32_t report)
 	return rc == 0 ? 0 : 1;
 }
 
-static int run_bridge(int argc, char **argv)
+static int run_bridge(void *request)
 {
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_site *site;
-	int rc = bs_options_read(&bs_command_bridge, &q, argc, argv);
+	int rc;
 
-	if (rc != BS_OPTIONS_RUN)
-		return rc;
-	if (strcmp(q.which, "mrd") != 0)
-		return bs_options_wrong(&bs_command_bridge, "no bridge '%s': mrd", q.which);
+	if (strcmp(q->which, "mrd") != 0)
+		return bs_options_wrong("no bridge '%s': mrd", q->which);
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (q.parent != 0 && !bs_command_child(q.parent))
+	if (q->parent != 0 && !bs_command_child(q->parent))
 		return 1;
 	(void)prctl(PR_SET_NAME, "bs-mrd");
 	if (nice(NICE) == -1)
 		bs_log(BS_LOG_DEBUG, "nice: not changed");
-	site = bs_command_site(&bs_command_bridge, q.config);
+	site = bs_command_site(q->config);
 	if (site == NULL)
 		return 1;
 	bs_command_log_as(site, "mrd");
 	if (site->mrd.listen[0] == '\0')
-		rc = bs_command_fail(&bs_command_bridge, "%s: bridges.mrd.listen is not given",
-				     q.config);
+		rc = bs_command_fail("%s: bridges.mrd.listen is not given", q->config);
 	else
-		rc = serve_clients(site, q.report);
+		rc = serve_clients(site, q->report);
 	free(site);
 	return rc;
 }
@@ -98,5 +94,6 @@ const struct bs_command bs_command_bridge = {
 	.notes =
 		"`boreside serve` starts it where the site file has bridges.mrd.listen, and starts "
 		"it again when it ends. board/doc/BRIDGES.md says how clients are pointed at it.",
+	.request = &(struct request){ 0 },
 	.run = run_bridge,
 };

@@ -137,7 +137,7 @@ static int measure(const struct bs_site *site, const struct bs_memplan *plan)
 	if (site->realtime.priority > 0)
 		(void)sched_setscheduler(0, SCHED_FIFO, &rt);
 	if (bs_team_open(&team, (int)site->threads, &why) != 0)
-		return bs_command_fail(&bs_command_check, "%s", why.text);
+		return bs_command_fail("%s", why.text);
 	(void)printf("#\n");
 	for (uint32_t i = 0; i < site->protocols; i++) {
 		const struct bs_protocol *p = &site->protocol[i];
@@ -152,31 +152,28 @@ static int measure(const struct bs_site *site, const struct bs_memplan *plan)
 	return status;
 }
 
-static int run_check(int argc, char **argv)
+static int run_check(void *request)
 {
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_memplan *plan;
 	struct bs_site *site;
-	int status = bs_options_read(&bs_command_check, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if ((q.file == NULL) != q.keys || (q.measure && q.keys))
-		return bs_options_wrong(&bs_command_check,
-					q.keys ? "--keys goes alone" : "FILE is missing");
-	if (q.keys)
-		return bs_command_page(&bs_command_check, "keys");
-	site = bs_command_site(&bs_command_check, q.file);
+	if ((q->file == NULL) != q->keys || (q->measure && q->keys))
+		return bs_options_wrong(q->keys ? "--keys goes alone" : "FILE is missing");
+	if (q->keys)
+		return bs_command_page("keys");
+	site = bs_command_site(q->file);
 	if (site == NULL)
 		return 1;
 	plan = malloc(sizeof(*plan));
 	if (plan == NULL) {
 		free(site);
-		return bs_command_fail(&bs_command_check, "no memory");
+		return bs_command_fail("no memory");
 	}
 	status = check_site(site, plan);
 	bs_progress_use();
-	if (status == 0 && q.measure)
+	if (status == 0 && q->measure)
 		status = measure(site, plan);
 	if (status == 0)
 		(void)printf("# %s is valid: %u protocol%s\n", site->file, site->protocols,
@@ -196,5 +193,6 @@ const struct bs_command bs_command_check = {
 		 "another service in the folder, a port in use and memory that others hold, to "
 		 "the start.",
 	.options = options,
+	.request = &(struct request){ 0 },
 	.run = run_check,
 };

@@ -1,9 +1,7 @@
 /* board/command/command.c - see command.h */
-#define _GNU_SOURCE /* for prctl.h's names */
 #include "board/command/command.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,22 +18,10 @@ const struct bs_option bs_command_here[] = {
 	{ 0 },
 };
 
-int bs_command_fail(const struct bs_command *c, const char *fmt, ...)
-{
-	va_list ap;
-
-	(void)fprintf(stderr, "boreside %s: ", c->name);
-	va_start(ap, fmt);
-	(void)vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	(void)fputc('\n', stderr);
-	return 1;
-}
-
-int bs_command_page(const struct bs_command *c, const char *what)
+int bs_command_page(const char *what)
 {
 	(void)execl(BS_PROGRAM_SELF, "boreside", "page", what, (char *)NULL);
-	return bs_command_fail(c, BS_PROGRAM_SELF ": %s", strerror(errno));
+	return bs_command_fail(BS_PROGRAM_SELF ": %s", strerror(errno));
 }
 
 void bs_command_tell(void *arg, const char *line)
@@ -43,12 +29,12 @@ void bs_command_tell(void *arg, const char *line)
 	(void)fprintf(arg, "%s\n", line);
 }
 
-struct bs_site *bs_command_site(const struct bs_command *c, const char *file)
+struct bs_site *bs_command_site(const char *file)
 {
 	struct bs_site *site = malloc(sizeof(*site));
 
 	if (site == NULL) {
-		(void)bs_command_fail(c, "no memory for the site file");
+		(void)bs_command_fail("no memory for the site file");
 	} else if (bs_config_load(site, file, bs_command_tell, stderr) != 0) {
 		free(site);
 		site = NULL;

@@ -34,24 +34,20 @@ struct bs_command_here {
 	const char *config;
 };
 extern const struct bs_option bs_command_here[];
-/* Prints "boreside NAME: ..." on standard error. Returns 1, the exit status. */
-__attribute__((format(printf, 2, 3))) int bs_command_fail(const struct bs_command *c,
-							  const char *fmt, ...);
 /* Becomes the tool that prints a page of documentation (board/tool/page/page.h). Returns 1: not. */
-int bs_command_page(const struct bs_command *c, const char *what);
+int bs_command_page(const char *what);
 /* Prints a line in the file arg, as of standard error: a fault of a site file. */
 void bs_command_tell(void *arg, const char *line);
 /* Returns the site file read, to be freed; NULL: its faults were told on standard error. */
-struct bs_site *bs_command_site(const struct bs_command *c, const char *file);
+struct bs_site *bs_command_site(const char *file);
 /*
  * Finds the keys that a client at this URL seals with: from --key and --service-key, or, on the
  * service's own node, from its site file. 1: keys are filled, wipe them; 0: nothing is sealed; -1:
  * a message says why not.
  */
 struct bs_seal_keys;
-int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
-		    const struct bs_site *site, const char *url, const char *key,
-		    const char *service);
+int bs_command_seal(struct bs_seal_keys *keys, const struct bs_site *site, const char *url,
+		    const char *key, const char *service);
 #define BS_COMMAND_KEY_HELP         "this side's secret key, for an endpoint that is sealed"
 #define BS_COMMAND_SERVICE_KEY_HELP "the service's public key (boreside key show, there)"
 /*

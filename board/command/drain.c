@@ -18,31 +18,29 @@ static int await_end(int fd)
 		bs_sleep_ns(20000000);
 	status = bs_folder_ended(fd, note, sizeof(note));
 	if (status < 0)
-		return bs_command_fail(&bs_command_drain, "the service ended without a word");
+		return bs_command_fail("the service ended without a word");
 	(void)printf("drained: %s", note);
 	return status;
 }
 
-static int run_drain(int argc, char **argv)
+static int run_drain(void *request)
 {
-	struct bs_command_here q = { 0 };
+	struct bs_command_here *q = request;
 	struct bs_fail why;
 	struct bs_site *site = NULL;
 	int fd = -1;
 	pid_t pid;
-	int status = bs_options_read(&bs_command_drain, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if (q.config != NULL) {
-		site = bs_command_site(&bs_command_drain, q.config);
+	if (q->config != NULL) {
+		site = bs_command_site(q->config);
 		if (site == NULL)
 			return 1;
 	}
 	if (bs_folder_holder(&fd, &pid, site != NULL ? site->run_dir : BS_COMMAND_RUN_DIR,
 			     BS_FOLDER_PID, &why) != 0 ||
 	    bs_folder_signal(pid, SIGUSR1, &why) != 0)
-		status = bs_command_fail(&bs_command_drain, "%s", why.text);
+		status = bs_command_fail("%s", why.text);
 	else
 		status = await_end(fd);
 	if (fd >= 0)
@@ -58,5 +56,6 @@ const struct bs_command bs_command_drain = {
 		 "silent; its images are delivered. Whoever may signal the service's process may "
 		 "drain it: its user, and root. SIGTERM does the same within node.drain_s.",
 	.options = bs_command_here,
+	.request = &(struct bs_command_here){ 0 },
 	.run = run_drain,
 };

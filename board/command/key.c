@@ -20,43 +20,40 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-static int run_key(int argc, char **argv)
+static int run_key(void *request)
 {
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_ik_pair pair = { 0 };
 	struct bs_signer signer = { 0 };
 	struct bs_fail why = { 0 };
 	char text[BS_KEY_TEXT_MAX];
-	int rc = bs_options_read(&bs_command_key, &q, argc, argv);
+	int rc;
 
-	if (rc != BS_OPTIONS_RUN)
-		return rc;
-	if (strcmp(q.verb, "signer") == 0)
-		rc = bs_signer_read(&signer, q.file, &why);
-	else if (strcmp(q.verb, "new") == 0)
-		rc = bs_seal_key_make(&pair, q.file, &why);
-	else if (strcmp(q.verb, "show") == 0)
-		rc = bs_seal_key_read(&pair, q.file, &why);
+	if (strcmp(q->verb, "signer") == 0)
+		rc = bs_signer_read(&signer, q->file, &why);
+	else if (strcmp(q->verb, "new") == 0)
+		rc = bs_seal_key_make(&pair, q->file, &why);
+	else if (strcmp(q->verb, "show") == 0)
+		rc = bs_seal_key_read(&pair, q->file, &why);
 	else
-		return bs_options_wrong(&bs_command_key, "'%s': new, show or signer", q.verb);
+		return bs_options_wrong("'%s': new, show or signer", q->verb);
 	bs_seal_wipe_bytes(pair.secret, sizeof(pair.secret));
 	bs_seal_wipe_bytes(signer.secret, sizeof(signer.secret));
 	if (rc != 0)
-		return bs_command_fail(&bs_command_key, "%s", why.text);
-	bs_seal_key_text(text, q.verb[1] == 'i' ? signer.pub : pair.pub);
+		return bs_command_fail("%s", why.text);
+	bs_seal_key_text(text, q->verb[1] == 'i' ? signer.pub : pair.pub);
 	(void)printf("%s\n", text);
 	return 0;
 }
 
-int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
-		    const struct bs_site *site, const char *url, const char *key,
-		    const char *service)
+int bs_command_seal(struct bs_seal_keys *keys, const struct bs_site *site, const char *url,
+		    const char *key, const char *service)
 {
 	struct bs_fail why = { 0 };
 	int rc = 0;
 
 	if ((key == NULL) != (service == NULL)) {
-		(void)bs_options_wrong(c, "--key FILE and --service-key KEY belong together");
+		(void)bs_options_wrong("--key FILE and --service-key KEY belong together");
 		return -1;
 	}
 	if (key != NULL)
@@ -67,7 +64,7 @@ int bs_command_seal(const struct bs_command *c, struct bs_seal_keys *keys,
 		return 0;
 	if (rc == 0)
 		return 1;
-	(void)bs_command_fail(c, "%s", why.text);
+	(void)bs_command_fail("%s", why.text);
 	return -1;
 }
 
@@ -77,5 +74,6 @@ const struct bs_command bs_command_key = {
 	.options = options,
 	.notes = "The public key, 44 characters, goes into the other side's site file (keys.peers) "
 		 "or command (--service-key); the secret one stays in its FILE.",
+	.request = &(struct request){ 0 },
 	.run = run_key,
 };

@@ -10,19 +10,38 @@
 
 #include "config/hint/near.h"
 
-#define HELP_AT 26 /* column where an option's help begins */
-#define WIDTH   96 /* columns of the text of --help */
+#define HELP_AT 26   /* column where an option's help begins */
+#define RUN     (-1) /* the command may run */
+#define WIDTH   96   /* columns of the text of --help */
 
-int bs_options_wrong(const struct bs_command *c, const char *fmt, ...)
+static const struct bs_command *running;
+
+__attribute__((format(printf, 1, 0))) static void complain(const char *fmt, va_list ap)
+{
+	(void)fprintf(stderr, "boreside %s: ", running->name);
+	(void)vfprintf(stderr, fmt, ap);
+}
+
+int bs_options_wrong(const char *fmt, ...)
 {
 	va_list ap;
 
-	(void)fprintf(stderr, "boreside %s: ", c->name);
 	va_start(ap, fmt);
-	(void)vfprintf(stderr, fmt, ap);
+	complain(fmt, ap);
 	va_end(ap);
-	(void)fprintf(stderr, "; see 'boreside %s --help'\n", c->name);
+	(void)fprintf(stderr, "; see 'boreside %s --help'\n", running->name);
 	return 2;
+}
+
+int bs_command_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	complain(fmt, ap);
+	va_end(ap);
+	(void)fputc('\n', stderr);
+	return 1;
 }
 
 /* Writes the option as it is typed: "-c", or "--config" where it has no letter. */
@@ -147,16 +166,15 @@ static void describe(const struct bs_option *o, char *out, size_t size)
 			       o->max);
 }
 
-static int wrong_value(const struct bs_command *c, const struct bs_option *o, const char *text,
-		       const struct bs_fail *why)
+static int wrong_value(const struct bs_option *o, const char *text, const struct bs_fail *why)
 {
 	char name[40];
 	char want[80];
 
 	if (o->kind == BS_OPTION_OWN)
-		return bs_options_wrong(c, "%s %s: %s", spelled(o, name), text, why->text);
+		return bs_options_wrong("%s %s: %s", spelled(o, name), text, why->text);
 	describe(o, want, sizeof(want));
-	return bs_options_wrong(c, "%s %s: not %s", spelled(o, name), text, want);
+	return bs_options_wrong("%s %s: not %s", spelled(o, name), text, want);
 }
 
 /*
@@ -179,7 +197,7 @@ static const struct bs_option *find_option(const struct bs_option *o, const char
 	return NULL;
 }
 
-static int no_option(const struct bs_command *c, const char *word)
+static int no_option(const char *word)
 {
 	char given[BS_NEAR_MAX];
 	char name[BS_NEAR_MAX];
@@ -188,70 +206,71 @@ static int no_option(const struct bs_command *c, const char *word)
 
 	(void)snprintf(given, sizeof(given), "%.*s", (int)strcspn(word, "="), word);
 	bs_near_begin(&near, strlen(given) > 3 ? given : "");
-	for (const struct bs_option *o = c->options; o != NULL && o->help != NULL; o++)
+	for (const struct bs_option *o = running->options; o != NULL && o->help != NULL; o++)
 		if (o->name != NULL) {
 			(void)snprintf(name, sizeof(name), "--%s", o->name);
 			bs_near_offer(&near, name);
 		}
 	bs_near_offer(&near, "--help");
-	return bs_options_wrong(c, "no option '%s'%s", word, bs_near_hint(&near, hint));
+	return bs_options_wrong("no option '%s'%s", word, bs_near_hint(&near, hint));
 }
 
 /* Returns the option at argv[*i], with its value, which may be the next word: *i is then that. */
-static int read_option(const struct bs_command *c, void *request, char **argv, int *i, bool given[])
+static int read_option(void *request, char **argv, int *i, bool given[])
 {
 	const char *text;
-	const struct bs_option *o = find_option(c->options, argv[*i], &text);
+	const struct bs_option *o = find_option(running->options, argv[*i], &text);
 	struct bs_fail why = { 0 };
 	char name[40];
 
 	if (o == NULL)
-		return no_option(c, argv[*i]);
+		return no_option(argv[*i]);
 	if (o->kind == BS_OPTION_FLAG && text != NULL)
-		return bs_options_wrong(c, "%s takes no value", spelled(o, name));
+		return bs_options_wrong("%s takes no value", spelled(o, name));
 	if (o->kind != BS_OPTION_FLAG && text == NULL)
 		text = argv[++*i];
 	if (o->kind != BS_OPTION_FLAG && text == NULL)
-		return bs_options_wrong(c, "%s needs %s", spelled(o, name), o->value);
-	if (o->kind != BS_OPTION_FLAG && o->kind != BS_OPTION_OWN && given[o - c->options])
-		return bs_options_wrong(c, "%s is given twice", spelled(o, name));
+		return bs_options_wrong("%s needs %s", spelled(o, name), o->value);
+	if (o->kind != BS_OPTION_FLAG && o->kind != BS_OPTION_OWN && given[o - running->options])
+		return bs_options_wrong("%s is given twice", spelled(o, name));
 	if (!take_value(o, (char *)request + o->to, text, &why))
-		return wrong_value(c, o, text, &why);
-	given[o - c->options] = true;
-	while (o > c->options && o->kind != BS_OPTION_GROUP)
+		return wrong_value(o, text, &why);
+	given[o - running->options] = true;
+	while (o > running->options && o->kind != BS_OPTION_GROUP)
 		o--;
 	if (o->kind == BS_OPTION_GROUP && o->to != 0)
 		*(bool *)((char *)request + o->to) = true;
-	return BS_OPTIONS_RUN;
+	return RUN;
 }
 
 /* Checks that what is required was given, and puts the operands into their fields;
  * word ends with NULL. */
-static int read_operands(const struct bs_command *c, void *request, char **word, const bool given[])
+static int read_operands(void *request, char **word, const bool given[])
 {
 	char name[40];
 
-	for (const struct bs_option *o = c->options; o != NULL && o->help != NULL; o++) {
+	for (const struct bs_option *o = running->options; o != NULL && o->help != NULL; o++) {
 		void *to = (char *)request + o->to;
 
 		if (o->kind < BS_OPERAND) {
-			if (o->required && !given[o - c->options])
-				return bs_options_wrong(c, "%s %s is missing", spelled(o, name),
+			if (o->required && !given[o - running->options])
+				return bs_options_wrong("%s %s is missing", spelled(o, name),
 							o->value);
 		} else if (*word == NULL) {
 			if (o->required)
-				return bs_options_wrong(c, "%s is missing", o->value);
+				return bs_options_wrong("%s is missing", o->value);
 		} else if (o->kind == BS_OPERANDS) {
 			*(char ***)to = word;
-			return BS_OPTIONS_RUN;
+			return RUN;
 		} else {
 			*(char **)to = *word++;
 		}
 	}
-	return *word == NULL ? BS_OPTIONS_RUN : bs_options_wrong(c, "unexpected '%s'", *word);
+	return *word == NULL ? RUN : bs_options_wrong("unexpected '%s'", *word);
 }
 
-int bs_options_read(const struct bs_command *c, void *request, int argc, char **argv)
+/* RUN, or the exit status. */
+static int read_words(void *request, int argc, char **argv)
 {
 	bool given[BS_OPTIONS_MAX] = { false };
 	bool ended = false; /* "--" has ended the options */
@@ -259,21 +278,30 @@ int bs_options_read(const struct bs_command *c, void *request, int argc, char **
 
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
-		int status = BS_OPTIONS_RUN;
+		int status = RUN;
 
 		if (ended || word[0] != '-' || word[1] == '\0')
 			argv[words++] = argv[i];
 		else if (strcmp(word, "--") == 0)
 			ended = true;
 		else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-			return bs_options_help(c);
+			return bs_options_help(running);
 		else
-			status = read_option(c, request, argv, &i, given);
-		if (status != BS_OPTIONS_RUN)
+			status = read_option(request, argv, &i, given);
+		if (status != RUN)
 			return status;
 	}
 	argv[words] = NULL;
-	return read_operands(c, request, argv, given);
+	return read_operands(request, argv, given);
+}
+
+int bs_options_run(const struct bs_command *c, int argc, char **argv)
+{
+	int status;
+
+	running = c;
+	status = read_words(c->request, argc, argv);
+	return status == RUN ? c->run(c->request) : status;
 }
 
 /* text in lines of WIDTH columns, all but the first behind `at` blanks. */

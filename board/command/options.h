@@ -61,21 +61,22 @@ struct bs_command {
 	const char *notes; /* text of --help between usage line and options; NULL: none */
 	const char *after; /* text of --help below the options; NULL: none */
 	const struct bs_option *options; /* up to a row without help; NULL: takes none */
-	/* argv[0] is the command's own name. Returns the exit status: 0 done, 1 failed, 2 usage. */
-	int (*run)(int argc, char **argv);
+	void *request; /* what options fill; it holds the defaults. NULL: takes none */
+	/* Returns the exit status: 0 done, 1 failed, 2 usage. */
+	int (*run)(void *request);
 };
 
-#define BS_OPTIONS_RUN (-1)
-
 /*
- * Fills request, which holds the defaults. BS_OPTIONS_RUN: the command may run; else the exit
- * status: 0 when help was asked for, 2 after a usage error.
+ * Fills the command's request, and runs it; argv[0] is its own name. Returns the exit status: the
+ * command's, 0 when help was asked for, 2 after a usage error. A process runs one command: this
+ * one, which the messages below name.
  */
-int bs_options_read(const struct bs_command *c, void *request, int argc, char **argv);
+int bs_options_run(const struct bs_command *c, int argc, char **argv);
 /* Prints the text of --help; returns 0. */
 int bs_options_help(const struct bs_command *c);
 /* A usage error that the rows cannot express: one line; returns 2. */
-__attribute__((format(printf, 2, 3))) int bs_options_wrong(const struct bs_command *c,
-							   const char *fmt, ...);
+__attribute__((format(printf, 1, 2))) int bs_options_wrong(const char *fmt, ...);
+/* Prints "boreside NAME: ..." on standard error. Returns 1, the exit status. */
+__attribute__((format(printf, 1, 2))) int bs_command_fail(const char *fmt, ...);
 
 #endif

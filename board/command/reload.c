@@ -60,7 +60,7 @@ static int await_end(int fd, const char *url, unsigned long long before)
 
 	for (;;) {
 		if (!bs_folder_held(fd))
-			return bs_command_fail(&bs_command_reload, "the service has ended");
+			return bs_command_fail("the service has ended");
 		if (ask(&a, url)) {
 			if (a.ended > before)
 				break;
@@ -73,7 +73,7 @@ static int await_end(int fd, const char *url, unsigned long long before)
 		bs_sleep_ns(LOOK_NS);
 	}
 	if (a.code != 0)
-		return bs_command_fail(&bs_command_reload, "%s", a.text);
+		return bs_command_fail("%s", a.text);
 	(void)printf("%s\n", a.text);
 	return 0;
 }
@@ -88,36 +88,32 @@ static int reload(const char *run_dir, const char *url, const char *file)
 	int status;
 
 	if (bs_folder_holder(&fd, &pid, run_dir, BS_FOLDER_PID, &why) != 0)
-		return bs_command_fail(&bs_command_reload, "%s", why.text);
+		return bs_command_fail("%s", why.text);
 	if (!ask(&a, url))
-		status = bs_command_fail(&bs_command_reload, "%s: no service answers", url);
+		status = bs_command_fail("%s: no service answers", url);
 	else if (file != NULL && strcmp(a.file, file) != 0)
 		status = bs_command_fail(
-			&bs_command_reload,
 			"the service was started with %s, which it reads again, not %s", a.file,
 			file);
 	else if (bs_folder_signal(pid, SIGHUP, &why) != 0)
-		status = bs_command_fail(&bs_command_reload, "%s", why.text);
+		status = bs_command_fail("%s", why.text);
 	else
 		status = await_end(fd, url, a.begun);
 	(void)close(fd);
 	return status;
 }
 
-static int run_reload(int argc, char **argv)
+static int run_reload(void *request)
 {
-	struct bs_command_here q = { 0 };
+	struct bs_command_here *q = request;
 	struct bs_site *site = NULL;
-	int status = bs_options_read(&bs_command_reload, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if (q.config != NULL) {
-		site = bs_command_site(&bs_command_reload, q.config);
+	if (q->config != NULL) {
+		site = bs_command_site(q->config);
 		if (site == NULL)
 			return 1;
-		status = bs_command_seal(&bs_command_reload, &keys, site, site->status_url, NULL,
-					 NULL);
+		status = bs_command_seal(&keys, site, site->status_url, NULL, NULL);
 		sealed = status > 0;
 		if (status < 0) {
 			free(site);
@@ -141,5 +137,6 @@ const struct bs_command bs_command_reload = {
 		"names are read again where a key of the protocol changes. Waits for the scan in "
 		"flight and for the result. SIGHUP does the same; the log has the result.",
 	.options = bs_command_here,
+	.request = &(struct bs_command_here){ 0 },
 	.run = run_reload,
 };

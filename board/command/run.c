@@ -51,5 +51,5 @@ int bs_command_run(const struct bs_command *const *list, int argc, char **argv)
 	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		return help(list);
 	c = find_command(list, strcmp(name, "--version") == 0 ? "version" : name);
-	return c != NULL ? c->run(argc - 1, argv + 1) : 2;
+	return c != NULL ? bs_options_run(c, argc - 1, argv + 1) : 2;
 }

@@ -22,20 +22,18 @@ static void log_fault(void *arg, const char *line)
 	bs_log(BS_LOG_ERROR, "%s", line);
 }
 
-static int run_serve(int argc, char **argv)
+static int run_serve(void *request)
 {
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_site *site;
-	int status = bs_options_read(&bs_command_serve, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
 	site = malloc(sizeof(*site));
 	if (site == NULL)
-		return bs_command_fail(&bs_command_serve, "no memory for the site file");
+		return bs_command_fail("no memory for the site file");
 	status = 1;
 	bs_log_init("serve", BS_LOG_INFO);
-	if (bs_config_load(site, q.config, log_fault, NULL) == 0) {
+	if (bs_config_load(site, q->config, log_fault, NULL) == 0) {
 		bs_command_log_as(site, "serve");
 		status = bs_supervisor_run(site);
 	}
@@ -47,5 +45,6 @@ const struct bs_command bs_command_serve = {
 	.name = "serve",
 	.summary = "the service, in the foreground",
 	.options = options,
+	.request = &(struct request){ 0 },
 	.run = run_serve,
 };

@@ -45,7 +45,7 @@ static int show(const char *url, const struct bs_seal_keys *keys, const char *wh
 	struct bs_fail why = { 0 };
 
 	if (bs_status_ask_sealed(url, keys, what, reply, sizeof(reply), WAIT_MS, &why) != 0)
-		return bs_command_fail(&bs_command_status, "%s: %s", url, why.text);
+		return bs_command_fail("%s: %s", url, why.text);
 	(void)fputs(reply, stdout);
 	return 0;
 }
@@ -64,40 +64,38 @@ static int wait_ready(const char *url, const struct bs_seal_keys *keys, double s
 			return 0;
 		bs_sleep_ns(20000000);
 	} while (bs_now_ns() < until_ns);
-	return bs_command_fail(&bs_command_status, "%s: not ready after %g s", url, seconds);
+	return bs_command_fail("%s: not ready after %g s", url, seconds);
 }
 
-static int run_status(int argc, char **argv)
+static int run_status(void *request)
 {
 	static const char *const documents[2][2] = { { "text", "json" },
 						     { "latency", "latency.json" } };
-	struct request q = { .wait_s = -1.0 };
+	struct request *q = request;
 	const char *url = BS_COMMAND_STATUS_URL;
 	static struct bs_seal_keys keys;
 	struct bs_site *site = NULL;
 	int sealed;
-	int status = bs_options_read(&bs_command_status, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if (q.fields)
-		return bs_command_page(&bs_command_status, "fields");
-	if (q.config != NULL) {
-		site = bs_command_site(&bs_command_status, q.config);
+	if (q->fields)
+		return bs_command_page("fields");
+	if (q->config != NULL) {
+		site = bs_command_site(q->config);
 		if (site == NULL)
 			return 1;
 		url = site->status_url;
 	}
-	url = q.url != NULL ? q.url : url;
-	sealed = bs_command_seal(&bs_command_status, &keys, site, url, q.key, q.service);
+	url = q->url != NULL ? q->url : url;
+	sealed = bs_command_seal(&keys, site, url, q->key, q->service);
 	if (sealed >= 0)
-		status = q.wait_s >= 0.0
-				 ? wait_ready(url, sealed > 0 ? &keys : NULL, q.wait_s)
+		status = q->wait_s >= 0.0
+				 ? wait_ready(url, sealed > 0 ? &keys : NULL, q->wait_s)
 				 : show(url, sealed > 0 ? &keys : NULL,
-					q.metrics ? "metrics" : documents[q.latency][q.json]);
+					q->metrics ? "metrics" : documents[q->latency][q->json]);
 	else
 		status = 1;
-	bs_seal_keys_wipe(&keys);
+	bs_seal_wipe_bytes(&keys, sizeof(keys));
 	free(site);
 	return status;
 }
@@ -106,5 +104,6 @@ const struct bs_command bs_command_status = {
 	.name = "status",
 	.summary = "what a running service is doing",
 	.options = options,
+	.request = &(struct request){ .wait_s = -1.0 },
 	.run = run_status,
 };

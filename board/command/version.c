@@ -4,12 +4,9 @@
 #include "board/command/command.h"
 #include "core/version.h"
 
-static int run_version(int argc, char **argv)
+static int run_version(void *request)
 {
-	int status = bs_options_read(&bs_command_version, NULL, argc, argv);
-
-	if (status != BS_OPTIONS_RUN)
-		return status;
+	(void)request;
 	(void)printf("boreside %s, CUDA %s, compiler %s\n", BS_VERSION,
 		     BS_GPU ? "built in" : "not built in", __VERSION__);
 	return 0;

@@ -35,33 +35,30 @@ static void yield(void)
 	}
 }
 
-static int run_web(int argc, char **argv)
+static int run_web(void *request)
 {
-	struct request q = { 0 };
-	int status = bs_options_read(&bs_command_web, &q, argc, argv);
+	struct request *q = request;
+	int status;
 	struct bs_site *site;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if (q.parent != 0 && !bs_command_child(q.parent))
+	if (q->parent != 0 && !bs_command_child(q->parent))
 		return 1;
-	if (q.parent != 0)
+	if (q->parent != 0)
 		yield();
 	(void)prctl(PR_SET_NAME, "bs-web");
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 	(void)signal(SIGPIPE, SIG_IGN);
-	site = bs_command_site(&bs_command_web, q.config);
+	site = bs_command_site(q->config);
 	if (site == NULL)
 		return 1;
-	if (q.listen != NULL || site->web.listen[0] == '\0')
+	if (q->listen != NULL || site->web.listen[0] == '\0')
 		(void)snprintf(site->web.listen, sizeof(site->web.listen), "%s",
-			       q.listen != NULL ? q.listen : "127.0.0.1:8080");
+			       q->listen != NULL ? q->listen : "127.0.0.1:8080");
 	bs_command_log_as(site, "web");
 	if (!bs_web_loopback(site->web.listen))
-		status = bs_options_wrong(&bs_command_web, "--listen %s: 127.0.0.1:PORT",
-					  site->web.listen);
+		status = bs_options_wrong("--listen %s: 127.0.0.1:PORT", site->web.listen);
 	else
-		status = bs_web_run(site, q.parent != 0, bs_command_stop());
+		status = bs_web_run(site, q->parent != 0, bs_command_stop());
 	free(site);
 	return status;
 }
@@ -71,5 +68,6 @@ const struct bs_command bs_command_web = {
 	.summary = "the page in a browser and /metrics, beside a running service",
 	.options = options,
 	.notes = "A service whose site file has web.listen runs it by itself.",
+	.request = &(struct request){ 0 },
 	.run = run_web,
 };

@@ -1,5 +1,4 @@
 /* board/emit/folder.c - see folder.h */
-#define _GNU_SOURCE /* for flock */
 #include "board/emit/folder.h"
 
 #include <errno.h>

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "board/emit/flight.h"
-#include "board/emit/taker.h"
 #include "core/thread/clock.h"
 
 #define SAY_NS   INT64_C(1000000000)

@@ -1,7 +1,6 @@
 /* board/emit/taker.c - see taker.h */
 #include "board/emit/taker.h"
 
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

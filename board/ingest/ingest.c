@@ -1,5 +1,4 @@
 /* board/ingest/ingest.c - the receiving process: its loop; see ingest.h */
-#define _GNU_SOURCE
 #include <time.h>
 
 #include "board/ingest/ingest.h"

@@ -1,5 +1,4 @@
 /* board/ingest/line.c - headers that wait until a scan can begin; see ingest.h */
-#define _POSIX_C_SOURCE 200809L /* for kill, O_CLOEXEC */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,4 @@
 /* board/ingest/log.c - ingest's side of the scan's log; see ingest.h and board/log/keeper.h */
-#define _POSIX_C_SOURCE 200809L /* for nanosleep */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

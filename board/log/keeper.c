@@ -1,5 +1,4 @@
 /* board/log/keeper.c - the caller's thread puts messages into the keeper's ring; see keeper.h */
-#define _POSIX_C_SOURCE 200809L /* for nanosleep */
 #include "board/log/keeper.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* board/log/scribe.c - the keeper's thread: writes the ring's messages to disk; see keeper.h */
-#define _GNU_SOURCE /* for ppoll */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>

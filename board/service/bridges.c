@@ -1,5 +1,4 @@
 /* board/service/bridges.c - processes outside the stream; see supervising.h */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

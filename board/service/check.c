@@ -1,5 +1,4 @@
 /* board/service/check.c - the process that checks a changed site file; see worker.h */
-#define _GNU_SOURCE /* for nice */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

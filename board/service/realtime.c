@@ -1,5 +1,4 @@
 /* board/service/realtime.c - see realtime.h */
-#define _GNU_SOURCE
 #include "board/service/realtime.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* board/service/spawn.c - starts a process of the service; see supervising.h */
-#define _POSIX_C_SOURCE 200809L /* for strsignal */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

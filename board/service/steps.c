@@ -1,5 +1,4 @@
 /* board/service/steps.c - the site's own steps that the service starts; see supervising.h */
-#define _GNU_SOURCE
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -1,5 +1,4 @@
 /* board/service/supervisor.c - see supervisor.h */
-#define _GNU_SOURCE
 #include "board/service/supervisor.h"
 
 #include <errno.h>

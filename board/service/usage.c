@@ -1,5 +1,4 @@
 /* board/service/usage.c - see usage.h */
-#define _GNU_SOURCE /* for RUSAGE_THREAD */
 #include "board/service/usage.h"
 
 #include <sys/resource.h>

@@ -1,5 +1,4 @@
 /* board/service/worker.c - see worker.h */
-#define _GNU_SOURCE /* for ppoll */
 #include "board/service/worker.h"
 
 #include <stdarg.h>

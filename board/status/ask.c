@@ -20,7 +20,7 @@ int bs_status_ask_own(const struct bs_site *site, const struct bs_keyed *who, co
 	if (rc == 0)
 		rc = bs_status_ask_sealed(site->status_url, &keys, request, reply, cap, wait_ms,
 					  why);
-	bs_seal_keys_wipe(&keys);
+	bs_seal_wipe_bytes(&keys, sizeof(keys));
 	return rc;
 }
 

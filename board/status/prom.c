@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdint.h>
-#include <string.h>
 
 void bs_prom_family(struct bs_text *t, const char *name, const char *type, const char *help)
 {

@@ -1,5 +1,4 @@
 /* board/web/kept.c - see kept.h */
-#define _GNU_SOURCE /* for O_CLOEXEC, O_NOFOLLOW */
 #include "board/web/kept.h"
 
 #include <fcntl.h>

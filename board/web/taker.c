@@ -2,7 +2,6 @@
 #include "board/web/taker.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "board/status/ask.h"
@@ -12,7 +11,6 @@
 #include "core/memory/pools.h"
 #include "core/thread/clock.h"
 #include "core/thread/thread.h"
-#include "ipc/wire/mrd.h"
 
 #define MS      INT64_C(1000000)
 #define POLL_MS 200

@@ -1,5 +1,4 @@
 /* board/web/web.c - see web.h */
-#define _GNU_SOURCE
 #include "board/web/web.h"
 
 #include <arpa/inet.h>

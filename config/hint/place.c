@@ -1,5 +1,4 @@
 /* config/hint/place.c - see place.h */
-#define _POSIX_C_SOURCE 200809L
 #include "config/hint/place.h"
 
 #include <dirent.h>

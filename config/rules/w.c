@@ -1,5 +1,4 @@
 /* config/rules/w.c - the rules of the constraint W, and its defaults; see rules.h */
-#include <string.h>
 
 #include "config/rule.h"
 #include "config/rules.h"

@@ -1,5 +1,4 @@
 /* config/tool/keypage.c - see keypage.h */
-#define _POSIX_C_SOURCE 200809L /* for fmemopen */
 #include "config/tool/keypage.h"
 
 #include <string.h>

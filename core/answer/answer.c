@@ -8,8 +8,6 @@
 #include "core/frame/kind.h"
 #include "core/frame/readout.h"
 
-#define TURN 6.283185307179586
-
 static const char *const names[BS_ANSWER_WHATS] = { "frequency", "phase", "shift",
 						    "motion",    "gate",  "step" };
 /* The kind of readouts that a row is of; BS_KINDS: it is of images. */
@@ -128,7 +126,7 @@ static double mm_of(const struct bs_protocol *p, const struct bs_scan_info *info
 	const uint32_t more = p->plan.on_grid ? bs_readout_oversampled(p, info) : 1;
 
 	/* the object at +d is the first one times exp(-i 2 pi d n / fov) */
-	return -(double)info->encoded_fov_mm[0] * (more > 0 ? more : 1) / TURN;
+	return -(double)info->encoded_fov_mm[0] * (more > 0 ? more : 1) / (2.0 * M_PI);
 }
 
 /* Sets the numbers of an answer by a fit; scale: its unit for one radian (per sample). */
@@ -162,7 +160,7 @@ static void answer_readout(const struct bs_answering_of *a, const struct bs_mrd_
 		return;
 	if (out->what == BS_ANSWER_FREQUENCY) {
 		if (fit_alone(&f, &s))
-			put(out, f.slope, f.slope_deviation, rate / TURN);
+			put(out, f.slope, f.slope_deviation, rate / (2.0 * M_PI));
 		return;
 	}
 	if (with->first != a->state->first[out->row].readout) {

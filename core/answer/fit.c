@@ -5,7 +5,6 @@
 
 #define STEPS     8     /* steps of Newton's method at most; three do as a rule */
 #define CONVERGED 1e-13 /* change of the slope, radians per sample */
-#define TURN      6.283185307179586
 
 double bs_fit_begin(const float *z, size_t n, size_t coils, size_t stride)
 {
@@ -54,7 +53,7 @@ static void turn_back(struct sums *s, const double *z, size_t n, double slope)
 /* Goes up |sum|^2 by Newton's method, as far as it is curved downwards. */
 static double climb(struct sums *s, const double *z, size_t n, double slope)
 {
-	const double most = TURN / 4.0 / (double)n;
+	const double most = 2.0 * M_PI / 4.0 / (double)n;
 
 	for (int i = 0; i < STEPS; i++) {
 		double first;
@@ -138,8 +137,8 @@ bool bs_fit_line(struct bs_fit *f, const double *z, size_t n, double at, double 
 	phase = atan2(s.im[0], s.re[0]);
 	off = at - center_of(z, n);
 	d = spread_of(z, n, slope, phase, at - off, noise);
-	f->slope = remainder(slope, TURN);
-	f->phase = remainder(phase + slope * (at - middle), TURN);
+	f->slope = remainder(slope, 2.0 * M_PI);
+	f->phase = remainder(phase + slope * (at - middle), 2.0 * M_PI);
 	if (n == 2 || !(d.wd2 > 0.0)) {
 		f->slope_deviation = f->phase_deviation = INFINITY;
 		return true;

@@ -6,7 +6,6 @@
 
 #include "core/frame/center.h"
 #include "core/frame/readout.h"
-#include "core/protocol.h"
 #include "core/text.h"
 
 static bool same_limit(const struct bs_limit *a, const struct bs_limit *b)

@@ -1,7 +1,6 @@
 /* core/frame/lines.c - see lines.h */
 #include "core/frame/lines.h"
 
-#include "core/protocol.h"
 #include "core/text.h"
 
 /* Sets the range of measured lines. Limits that give one line of many are taken as not given. */

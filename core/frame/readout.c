@@ -1,10 +1,8 @@
 /* core/frame/readout.c - see readout.h */
 #include "core/frame/readout.h"
 
-#include <string.h>
 #include <strings.h>
 
-#include "core/protocol.h"
 #include "core/text.h"
 
 uint32_t bs_readout_oversampling(uint32_t samples, uint32_t encoded_x)

@@ -1,5 +1,4 @@
 /* core/memory/arena.c - see arena.h */
-#define _GNU_SOURCE /* for MAP_POPULATE, MADV_HUGEPAGE */
 #include "core/memory/arena.h"
 
 #include <errno.h>

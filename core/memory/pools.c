@@ -97,8 +97,8 @@ int bs_pools_size(struct bs_pools *pools, const struct bs_site *site, struct bs_
 	}
 	*pools = (struct bs_pools){
 		.acq_slots = site->acq_slots,
-		.acq_bytes = (acq + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN,
-		.image_bytes = (image + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN,
+		.acq_bytes = bs_slot(acq),
+		.image_bytes = bs_slot(image),
 		.study_bytes = bs_study_bytes(site),
 		.log_bytes = bs_site_logs(site) ? (uint64_t)site->log.buffer_mib << 20 : 0,
 	};

@@ -10,7 +10,6 @@
 #include "core/hash.h"
 #include "core/memory/arena.h"
 #include "core/memory/stamp.h"
-#include "core/protocol.h"
 #include "core/text.h"
 
 static const char *const what[BS_KEPT_KINDS] = { "image.maps", "field.from", "ls.w" };
@@ -51,12 +50,12 @@ static uint64_t slot_bytes(const struct bs_site *site, enum bs_kept_kind kind)
 	if (taken == 0)
 		return 0;
 	taken = left > taken ? left : taken;
-	return (taken + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+	return bs_slot(taken);
 }
 
 static uint64_t head_bytes(void)
 {
-	return (sizeof(struct bs_study) + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+	return bs_slot(sizeof(struct bs_study));
 }
 
 uint64_t bs_study_bytes(const struct bs_site *site)

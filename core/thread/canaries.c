@@ -1,5 +1,4 @@
 /* core/thread/canaries.c - see canaries.h */
-#define _GNU_SOURCE
 #include "core/thread/canaries.h"
 
 #include <sched.h>

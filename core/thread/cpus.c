@@ -1,5 +1,4 @@
 /* core/thread/cpus.c - see cpus.h */
-#define _GNU_SOURCE /* for sched_getaffinity */
 #include "core/thread/cpus.h"
 
 #include <sched.h>

@@ -1,5 +1,4 @@
 /* core/thread/event.c - see event.h */
-#define _POSIX_C_SOURCE 200809L /* for strnlen */
 #include "core/thread/event.h"
 
 #include <stdio.h>

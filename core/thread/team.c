@@ -1,5 +1,4 @@
 /* core/thread/team.c - see team.h */
-#define _GNU_SOURCE
 #include "core/thread/team.h"
 
 #include <linux/futex.h>

@@ -1,5 +1,4 @@
 /* core/thread/thread.c - see thread.h */
-#define _GNU_SOURCE
 #include "core/thread/thread.h"
 
 #include <signal.h>

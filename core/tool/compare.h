@@ -13,7 +13,6 @@
 #ifndef BS_CORE_TOOL_COMPARE_H
 #define BS_CORE_TOOL_COMPARE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/err.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PI       3.141592653589793
 #define UNKNOWNS 3  /* number of unknowns of S: xx, yy, xy */
 #define PARTNERS 8u /* crossings of each spoke that are used */
 #define STEPS    40 /* most steps of Gauss-Newton */
@@ -91,7 +90,7 @@ struct search {
 static void weigh_samples(double w[TAPS], double at, int taps)
 {
 	/* the sine of the next tap differs in its sign alone */
-	const double sine = sin(PI * at) / PI;
+	const double sine = sin(M_PI * at) / M_PI;
 
 	for (int n = 0; n < taps; n++) {
 		const double x = at - n;

@@ -22,7 +22,6 @@
 
 #include "core/random.h"
 
-#define PI 3.141592653589793
 /* 1/golden ratio; then the two golden means in 3D, from the root of x^3 + x - 1 and its square */
 #define GOLDEN   0.6180339887498949
 #define GOLDEN_1 0.4655712318767680
@@ -105,8 +104,8 @@ static int cartesian(struct bs_traj *t, const struct bs_protocol *p, struct bs_f
 static void radial(struct bs_traj *t, double kmax)
 {
 	for (uint32_t r = 0; r < t->readouts; r++) {
-		double azimuth = t->dims == 2 ? PI * fraction(r * GOLDEN)
-					      : 2.0 * PI * fraction(r * GOLDEN_2);
+		double azimuth = t->dims == 2 ? M_PI * fraction(r * GOLDEN)
+					      : 2.0 * M_PI * fraction(r * GOLDEN_2);
 		double up = t->dims == 2 ? 0.0 : fraction(r * GOLDEN_1);
 		double flat = sqrt(1.0 - up * up);
 		double dir[3] = { flat * cos(azimuth), flat * sin(azimuth), up };
@@ -161,12 +160,12 @@ static int spiral(struct bs_traj *t, const struct bs_protocol *p, struct bs_fail
 			       t->readouts, leaves, parts);
 	/* Nyquist: neighboring revolutions of all interleaves lie at most 1/N apart */
 	turns = p->traj.turns > 0.0 ? p->traj.turns : n * kmax / leaves;
-	b = 2.0 * PI * turns / kmax;
+	b = 2.0 * M_PI * turns / kmax;
 	for (uint32_t s = 0; s < t->samples; s++) {
 		double k = arc_radius(b, arc(b, kmax) * s / t->samples);
 
 		for (uint32_t r = 0; r < t->readouts; r++) {
-			double angle = b * k + 2.0 * PI * (r % leaves) / leaves;
+			double angle = b * k + 2.0 * M_PI * (r % leaves) / leaves;
 			float *at = row_of(t, r) + (size_t)s * t->dims;
 
 			at[0] = fold(k * cos(angle));
@@ -195,13 +194,13 @@ static void random_cube(struct bs_traj *t, double half, uint64_t seed)
 /* Returns the polar angle of cone j of n. */
 static double polar(uint32_t j, uint32_t n)
 {
-	return PI * (j + 0.5) / n;
+	return M_PI * (j + 0.5) / n;
 }
 
 /* The number of cones whose neighbors lie gap x kmax apart at the edge. */
 static uint32_t cone_count(double gap)
 {
-	double n = ceil(PI / gap);
+	double n = ceil(M_PI / gap);
 
 	return n < 1.0 ? 1u : n > 65535.0 ? 65535u : (uint32_t)n;
 }
@@ -214,11 +213,11 @@ static uint32_t cone_count(double gap)
  */
 static double cones_need(double turns, double gap)
 {
-	double slope = 2.0 * PI * turns; /* ratio of azimuthal to radial speed at kmax */
-	double equator = 2.0 * PI / (gap * sqrt(1.0 + slope * slope));
+	double slope = 2.0 * M_PI * turns; /* ratio of azimuthal to radial speed at kmax */
+	double equator = 2.0 * M_PI / (gap * sqrt(1.0 + slope * slope));
 
 	/* the sum of sin over n cones, whose mean is 2/pi */
-	return equator * PI / gap * 2.0 / PI;
+	return equator * M_PI / gap * 2.0 / M_PI;
 }
 
 /* The gap that uses up the given number of readouts. */
@@ -238,7 +237,7 @@ static double cones_turns(const struct bs_traj *t)
 
 	for (int i = 0; i < 40; i++) {
 		double mid = 0.5 * (lo + hi);
-		double step = arc(2.0 * PI * mid, 1.0) / t->samples;
+		double step = arc(2.0 * M_PI * mid, 1.0) / t->samples;
 
 		if (step < cones_gap(mid, t->readouts))
 			lo = mid;
@@ -287,7 +286,7 @@ static void put_polar(float *at, double k, double theta, double azimuth)
 /* The azimuth at which interleaf i of m on cone j starts; cones are rotated against each other. */
 static double start_azimuth(uint32_t i, uint32_t m, uint32_t j)
 {
-	return 2.0 * PI * ((double)i / m + fraction(j * GOLDEN));
+	return 2.0 * M_PI * ((double)i / m + fraction(j * GOLDEN));
 }
 
 /* Puts the curve on n cones, with readouts in proportion to the circumference. */
@@ -317,7 +316,7 @@ static int on_cones(struct bs_traj *t, uint32_t n, const struct twist *curve, st
 
 static struct twist cone_curve(double kmax, double turns, uint32_t sample, uint32_t samples)
 {
-	double b = 2.0 * PI * turns;
+	double b = 2.0 * M_PI * turns;
 	double k = arc_radius(b, arc(b, 1.0) * sample / samples);
 	struct twist at = { kmax * k, b * k };
 
@@ -337,7 +336,7 @@ static double tpi_length(double part)
  */
 static double tpi_part(const struct bs_traj *t, double n)
 {
-	double part = sqrt(t->readouts / (4.0 * PI)) / n;
+	double part = sqrt(t->readouts / (4.0 * M_PI)) / n;
 	double lo = 0.01;
 	double hi = 1.0;
 
@@ -378,7 +377,7 @@ static int conical(struct bs_traj *t, const struct bs_protocol *p, struct bs_fai
 		curve[s] = p->traj.type == BS_TRAJ_TPI ? tpi_curve(kmax, part, s, t->samples)
 						       : cone_curve(kmax, turns, s, t->samples);
 	/* tpi: cones lie as far apart as the readouts' directions */
-	n = p->traj.type == BS_TRAJ_TPI ? cone_count(sqrt(4.0 * PI / t->readouts))
+	n = p->traj.type == BS_TRAJ_TPI ? cone_count(sqrt(4.0 * M_PI / t->readouts))
 					: cone_count(cones_gap(turns, t->readouts));
 	err = on_cones(t, n, curve, why);
 	free(curve);

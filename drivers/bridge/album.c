@@ -1,8 +1,6 @@
 /* drivers/bridge/album.c - see album.h */
 #include "drivers/bridge/album.h"
 
-#include <string.h>
-
 #include "ipc/wire/wire.h"
 
 void bs_album_begin(struct bs_album *a, const struct bs_form *form, uint64_t after)

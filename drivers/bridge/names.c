@@ -1,5 +1,4 @@
 /* drivers/bridge/names.c - see names.h */
-#define _GNU_SOURCE /* for memmem */
 #include "drivers/bridge/names.h"
 
 #include <jansson.h>
@@ -141,12 +140,12 @@ static void offer(struct bs_fail *why, const struct bs_site *site, const char *c
 static const char *named(const struct bs_site *site, const char *config)
 {
 	const char *protocol = by_name(site, config);
-	const size_t n = strlen(config);
+	const size_t stem = bs_text_stem(config, ".xml");
 	char bare[BS_NAMES_MAX];
 
-	if (protocol != NULL || n <= 4 || n >= sizeof(bare) || strcmp(config + n - 4, ".xml") != 0)
+	if (protocol != NULL || stem == 0 || stem + 4 >= sizeof(bare))
 		return protocol;
-	(void)snprintf(bare, sizeof(bare), "%.*s", (int)n - 4, config);
+	(void)snprintf(bare, sizeof(bare), "%.*s", (int)stem, config);
 	return by_name(site, bare);
 }
 

@@ -1,5 +1,4 @@
 /* drivers/bridge/server.c - see server.h */
-#define _GNU_SOURCE /* for accept4 */
 #include "drivers/bridge/server.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,4 @@
 /* drivers/file/cfl.c - see cfl.h */
-#define _POSIX_C_SOURCE 200809L
 #include "drivers/file/cfl.h"
 
 #include <inttypes.h>

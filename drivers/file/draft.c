@@ -1,5 +1,4 @@
 /* drivers/file/draft.c - see draft.h */
-#define _GNU_SOURCE /* for renameat2, F_OFD_SETLK */
 #include "drivers/file/draft.h"
 
 #include <dirent.h>
@@ -18,7 +17,7 @@
 #define DRAFT_MARK  ".part-"
 #define DRAFT_TRIES 1000
 
-static int io_fail(struct bs_fail *why, const char *what, const char *path)
+int bs_file_fail(struct bs_fail *why, const char *path, const char *what)
 {
 	return bs_fail(why, BS_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
 }
@@ -68,7 +67,7 @@ int bs_draft_open(struct bs_draft *d, const char *path, struct bs_fail *why)
 	d->fd = create(d->temp, sizeof(d->temp), path);
 	if (d->fd < 0) {
 		d->temp[0] = '\0';
-		return io_fail(why, "cannot create", path);
+		return bs_file_fail(why, path, "cannot create");
 	}
 	return 0;
 }
@@ -103,7 +102,8 @@ unsigned bs_draft_sweep(const char *folder)
 
 int bs_draft_write(struct bs_draft *d, const void *bytes, size_t len, struct bs_fail *why)
 {
-	return bs_write_whole(d->fd, bytes, len, -1) ? 0 : io_fail(why, "cannot write", d->temp);
+	return bs_write_whole(d->fd, bytes, len, -1) ? 0
+						     : bs_file_fail(why, d->temp, "cannot write");
 }
 
 /* Some file systems (NFS) know no RENAME_NOREPLACE, others (FAT) no hard links. */
@@ -136,18 +136,18 @@ int bs_draft_commit(struct bs_draft *d, const char *path, enum bs_draft_mode mod
 		    struct bs_fail *why)
 {
 	if (fsync(d->fd) != 0)
-		return io_fail(why, "cannot sync", d->temp);
+		return bs_file_fail(why, d->temp, "cannot sync");
 	if ((mode == BS_DRAFT_REPLACE ? rename(d->temp, path)
 				      : bs_draft_rename(AT_FDCWD, d->temp, path)) != 0) {
 		if (mode == BS_DRAFT_KEEP && errno == EEXIST)
 			return BS_DRAFT_EXISTS;
-		return io_fail(why, "cannot rename the finished file to this", path);
+		return bs_file_fail(why, path, "cannot rename the finished file to this");
 	}
 	d->temp[0] = '\0';
 	sync_folder(path);
 	if (close(d->fd) != 0) {
 		d->fd = -1;
-		return io_fail(why, "cannot close", path);
+		return bs_file_fail(why, path, "cannot close");
 	}
 	d->fd = -1;
 	return 0;

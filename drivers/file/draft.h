@@ -24,6 +24,8 @@ struct bs_draft {
 	int fd;
 };
 
+/* Returns BS_ERR_IO: this could not be done with the file, and errno's words. */
+int bs_file_fail(struct bs_fail *why, const char *path, const char *what);
 /* path: the target's; only its folder and name are used. */
 int bs_draft_open(struct bs_draft *d, const char *path, struct bs_fail *why);
 int bs_draft_write(struct bs_draft *d, const void *bytes, size_t len, struct bs_fail *why);

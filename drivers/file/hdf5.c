@@ -1,7 +1,6 @@
 /* drivers/file/hdf5.c - see hdf5.h */
 #include "drivers/file/hdf5.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

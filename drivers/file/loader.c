@@ -1,5 +1,4 @@
 /* drivers/file/loader.c - see loader.h */
-#define _GNU_SOURCE /* for memfd_create, pipe2 */
 #include "drivers/file/loader.h"
 
 #include <errno.h>

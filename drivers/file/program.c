@@ -1,5 +1,4 @@
 /* drivers/file/program.c - see program.h */
-#define _GNU_SOURCE /* for posix_spawn_file_actions_..._np, pipe2, environ */
 #include "drivers/file/program.h"
 
 #include <errno.h>

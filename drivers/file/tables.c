@@ -1,5 +1,4 @@
 /* drivers/file/tables.c - see tables.h */
-#define _GNU_SOURCE /* for M_PI */
 #include "drivers/file/tables.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* drivers/log/cursor.c - see cursor.h */
-#define _GNU_SOURCE
 #include "drivers/log/cursor.h"
 
 #include <errno.h>

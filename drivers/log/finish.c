@@ -1,22 +1,15 @@
 /* drivers/log/finish.c - see finish.h */
-#define _GNU_SOURCE
 #include "drivers/log/finish.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "drivers/file/draft.h"
 #include "drivers/log/parts.h"
 #include "drivers/log/writer.h"
-
-static int io_fail(struct bs_fail *why, const char *path, const char *what)
-{
-	return bs_fail(why, BS_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
-}
 
 /* Opens a log's file, which is locked until it is closed. Returns its descriptor, or an error. */
 static int open_locked(const char *path, int how, struct bs_fail *why)
@@ -24,7 +17,7 @@ static int open_locked(const char *path, int how, struct bs_fail *why)
 	const int fd = open(path, how | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	if (fd < 0)
-		return io_fail(why, path, "cannot be opened");
+		return bs_file_fail(why, path, "cannot be opened");
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return fd;
 	(void)close(fd);
@@ -49,9 +42,9 @@ static int seal(const char *path, const struct bs_log_head *h, uint64_t end,
 		bs_log_sign_seal(block, chain, signer);
 	if (pwrite(fd, block, sizeof(block), BS_LOG_SEAL_AT) != (ssize_t)sizeof(block) ||
 	    fdatasync(fd) != 0)
-		rc = io_fail(why, path, "cannot be sealed");
+		rc = bs_file_fail(why, path, "cannot be sealed");
 	else if (end != 0 && ftruncate(fd, (off_t)end) != 0)
-		rc = io_fail(why, path, "is sealed but cannot be cut");
+		rc = bs_file_fail(why, path, "is sealed but cannot be cut");
 	(void)close(fd);
 	return rc;
 }
@@ -64,7 +57,7 @@ static int settle_file(const char *path, struct bs_fail *why)
 	if (fd < 0)
 		return fd;
 	if (fdatasync(fd) != 0 && fdatasync(fd) != 0) /* the first may report an old error */
-		rc = io_fail(why, path, "cannot be synced");
+		rc = bs_file_fail(why, path, "cannot be synced");
 	else
 		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	(void)close(fd);
@@ -89,8 +82,9 @@ int bs_log_settle(const char *path, struct bs_fail *why)
 static int settle_names(const char *dir, struct bs_fail *why)
 {
 	const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	const int rc =
-		fd < 0 || bs_log_sync_names(fd) != 0 ? io_fail(why, dir, "cannot be synced") : 0;
+	const int rc = fd < 0 || bs_log_sync_names(fd) != 0
+			       ? bs_file_fail(why, dir, "cannot be synced")
+			       : 0;
 
 	if (fd >= 0)
 		(void)close(fd);
@@ -177,7 +171,7 @@ int bs_log_cut(const char *dir, const char *name, struct bs_fail *why)
 	    bs_log_get_seal(&seal, blocks + BS_LOG_SEAL_AT, NULL) == 0 && seal.id == head.id &&
 	    seal.last && fstat(fd, &st) == 0 && (uint64_t)st.st_size > seal.end &&
 	    ftruncate(fd, (off_t)seal.end) != 0)
-		rc = io_fail(why, path, "is sealed but cannot be cut");
+		rc = bs_file_fail(why, path, "is sealed but cannot be cut");
 	(void)close(fd);
 	return rc;
 }

@@ -1,5 +1,4 @@
 /* drivers/log/folder.c - see folder.h */
-#define _GNU_SOURCE
 #include "drivers/log/folder.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 /* drivers/log/kept.c - see kept.h */
-#define _GNU_SOURCE
 #include "drivers/log/kept.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* drivers/log/name.c - see name.h */
-#define _GNU_SOURCE
 #include "drivers/log/name.h"
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* drivers/log/parts.c - see parts.h */
-#define _GNU_SOURCE
 #include "drivers/log/parts.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* drivers/log/reader.c - see reader.h */
-#define _GNU_SOURCE
 #include "drivers/log/reader.h"
 
 #include <dirent.h>
@@ -123,7 +122,7 @@ static void note_harmless(struct bs_log_reader *r, const struct segment *s, uint
 			      (unsigned long long)offset, what);
 }
 
-static bool all_zeros(const unsigned char *p, size_t len)
+bool bs_log_zeros(const unsigned char *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (p[i] != 0)
@@ -158,7 +157,7 @@ static int look_at(struct bs_log_reader *r, uint32_t i, struct bs_fail *why)
 	if (get_at(r, block, BS_LOG_SEAL_AT, sizeof(block), &seal) == 0) {
 		s->sealed = bs_log_get_seal(&s->seal, block, &seal) == 0 &&
 			    (head.code != 0 || s->seal.id == s->head.id);
-		s->bad_seal = !s->sealed && seal.code != 0 && !all_zeros(block, sizeof(block));
+		s->bad_seal = !s->sealed && seal.code != 0 && !bs_log_zeros(block, sizeof(block));
 	}
 	if (head.code != 0 && s->sealed) {
 		s->head = s->seal;
@@ -318,7 +317,7 @@ static bool untouched(struct bs_log_reader *r, const struct segment *s)
 	if (s->bytes - r->offset < sizeof(rest) ||
 	    get_at(r, rest, r->offset, sizeof(rest), NULL) != 0)
 		return false;
-	return all_zeros(rest, sizeof(rest)) ||
+	return bs_log_zeros(rest, sizeof(rest)) ||
 	       (bs_log_get_frame(&f, rest, NULL) == 0 && f.id != s->head.id);
 }
 

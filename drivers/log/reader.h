@@ -48,6 +48,8 @@ int bs_log_again(struct bs_log_reader *r, struct bs_log_place at, struct bs_log_
 bool bs_log_read_failed(const struct bs_log_reader *r);
 void bs_log_close(struct bs_log_reader *r);
 
+/* True if all bytes are 0. */
+bool bs_log_zeros(const unsigned char *p, size_t len);
 /* Call these two after next returned 0. where: writes the last file and the offset of its end. */
 enum bs_log_end bs_log_end(const struct bs_log_reader *r);
 void bs_log_where(const struct bs_log_reader *r, char *text, size_t cap);

@@ -1,5 +1,4 @@
 /* drivers/log/solved.c - see solved.h */
-#define _GNU_SOURCE
 #include "drivers/log/solved.h"
 
 #include <errno.h>

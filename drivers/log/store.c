@@ -1,5 +1,4 @@
 /* drivers/log/store.c - see store.h */
-#define _GNU_SOURCE
 #include "drivers/log/store.h"
 
 #include <dirent.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/text.h"
 #include "core/thread/clock.h"
 #include "drivers/log/folder.h"
 #include "drivers/log/reader.h"
@@ -157,14 +157,12 @@ static int find_takers(struct bs_store *s, struct bs_fail *why)
 		return bs_fail(why, BS_ERR_IO, "%s: %s", s->dir, strerror(errno));
 	while (rc == 0 && s->takers < BS_STORE_TAKERS && (e = readdir(d)) != NULL) {
 		struct bs_store_taker *t = &s->taker[s->takers];
-		const size_t len = strlen(e->d_name);
-		const size_t tail = strlen(BS_CURSOR_SUFFIX);
+		const size_t stem = bs_text_stem(e->d_name, BS_CURSOR_SUFFIX);
 
-		if (len <= tail || len - tail >= BS_WIRE_TAKER ||
-		    strcmp(e->d_name + len - tail, BS_CURSOR_SUFFIX) != 0)
+		if (stem == 0 || stem >= BS_WIRE_TAKER)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s", s->dir, e->d_name);
-		(void)snprintf(t->name, sizeof(t->name), "%.*s", (int)(len - tail), e->d_name);
+		(void)snprintf(t->name, sizeof(t->name), "%.*s", (int)stem, e->d_name);
 		if (!bs_wire_taker_good(t->name + (t->name[0] == '+')))
 			continue;
 		for (int i = 0; i < TRIES && bs_cursor_get(path, &t->cursor, NULL) != 0; i++)

@@ -1,5 +1,4 @@
 /* drivers/log/storefile.c - see storefile.h */
-#define _GNU_SOURCE
 #include "drivers/log/storefile.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* drivers/log/writer.c - see writer.h */
-#define _GNU_SOURCE /* for renameat2 */
 #include "drivers/log/writer.h"
 
 #include <errno.h>

@@ -4,7 +4,6 @@
  * DCMTK's library is C++, so the tool is used: whatever the tool does with a strange value, it does
  * in its own process. It takes some 20 ms for an image of 256^2, in the sink's own thread.
  */
-#define _POSIX_C_SOURCE 200809L /* for open_memstream */
 #include "drivers/sink/sink.h"
 
 #include <float.h>

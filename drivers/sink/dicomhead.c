@@ -1,9 +1,7 @@
 /* drivers/sink/dicomhead.c - see dicomhead.h */
-#define _POSIX_C_SOURCE 200809L
 #include "drivers/sink/dicomhead.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

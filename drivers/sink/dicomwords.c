@@ -2,7 +2,6 @@
 #include "drivers/sink/dicomwords.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 

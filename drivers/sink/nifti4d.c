@@ -11,7 +11,6 @@
  * NAME.4d.txt has a line of fixed length for each image: its place along the fourth axis, number,
  * repetition and quality, and what it lacks.
  */
-#define _GNU_SOURCE
 #include "drivers/sink/nifti.h"
 
 #include <errno.h>

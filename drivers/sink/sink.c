@@ -1,5 +1,4 @@
 /* drivers/sink/sink.c - see sink.h */
-#define _POSIX_C_SOURCE 200809L
 #include "drivers/sink/sink.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* drivers/step/door.c - see door.h */
-#define _GNU_SOURCE /* for memfd_create, accept4, syscall */
 #include "drivers/step/door.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* drivers/step/start.c - see start.h */
-#define _POSIX_C_SOURCE 200809L /* for strtok_r */
 #include "drivers/step/start.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* drivers/tool/image.c - see image.h */
-#define _POSIX_C_SOURCE 200809L
 #include "drivers/tool/image.h"
 
 #include <stdbool.h>

@@ -1,5 +1,4 @@
 /* drivers/tool/signedfile.c - see signedfile.h */
-#define _POSIX_C_SOURCE 200809L
 #include "drivers/tool/signedfile.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* gpu/calibrate/dense.c - see dense.h */
-#define _GNU_SOURCE /* for dladdr, setenv */
 #include "gpu/calibrate/dense.h"
 
 #include <dlfcn.h>

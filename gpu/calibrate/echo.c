@@ -6,7 +6,6 @@
 
 #include "gpu/calibrate/dense.h"
 
-#define PI     3.14159265358979323846
 #define ROUNDS 3 /* rounds of least squares; one is enough where the noise is small */
 
 typedef double complex cd;
@@ -88,7 +87,7 @@ struct bs_echo_fit bs_echo_fit(uint32_t n, const double *p)
 	f.phase = carg(rest);
 	for (int i = 0; i < ROUNDS; i++)
 		refine(&f, n, p);
-	f.phase = remainder(f.phase, 2.0 * PI);
+	f.phase = remainder(f.phase, 2.0 * M_PI);
 	return f;
 }
 
@@ -100,11 +99,11 @@ size_t bs_ramps_bytes(uint32_t n)
 /* Returns the sum over n voxels of exp(-i 2 pi x u), divided by n. */
 static cd kernel(uint32_t n, double u)
 {
-	const double wave = sin(PI * u);
+	const double wave = sin(M_PI * u);
 
 	if (fabs(wave) < 1e-12)
 		return 1.0;
-	return sin(PI * n * u) / (n * wave) * (n % 2 == 0 ? cexp(pair(0.0, PI * u)) : 1.0);
+	return sin(M_PI * n * u) / (n * wave) * (n % 2 == 0 ? cexp(pair(0.0, M_PI * u)) : 1.0);
 }
 
 int bs_ramps_matrix(float *matrix, const struct bs_trapezoid *t, void *work, struct bs_fail *why)

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "core/sizes.h"
-
 struct run {
 	const struct bs_hankel *g;
 	const float *samples;

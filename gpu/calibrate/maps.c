@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/protocol.h"
 #include "core/sizes.h"
 #include "gpu/calibrate/espirit.h"
 #include "gpu/calibrate/maps_simd.h"

@@ -48,11 +48,6 @@ static int size(struct bs_walsh *w, const struct bs_walsh_spec *s, struct bs_fai
 	return 0;
 }
 
-static uint64_t rounded(uint64_t bytes)
-{
-	return (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
-}
-
 int bs_walsh_need(const struct bs_walsh_spec *s, struct bs_need *need, struct bs_fail *why)
 {
 	struct bs_walsh w;
@@ -61,7 +56,7 @@ int bs_walsh_need(const struct bs_walsh_spec *s, struct bs_need *need, struct bs
 	if (rc != 0)
 		return rc;
 	bs_need_add(need, "reference coil", 1,
-		    rounded((uint64_t)s->coils * s->coils * 16) + rounded(s->coils * 8u) * 2 +
+		    bs_slot((uint64_t)s->coils * s->coils * 16) + bs_slot(s->coils * 8u) * 2 +
 			    bs_dense_eigen_bytes(s->coils));
 	bs_need_add(need, "rows of images", BS_TEAM_MAX, w.rows_stride * 4);
 	bs_need_add(need, "eigenvectors of voxels", BS_TEAM_MAX, w.scratch_stride * 4);

@@ -1,5 +1,4 @@
 /* gpu/device/tune.c - see tune.h */
-#define _GNU_SOURCE /* for mkostemp */
 #include "gpu/device/tune.h"
 
 #include <errno.h>

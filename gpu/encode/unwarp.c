@@ -1,5 +1,4 @@
 /* gpu/encode/unwarp.c - host twin; see unwarp.h */
-#define _DEFAULT_SOURCE /* for M_PI */
 #include "gpu/encode/unwarp.h"
 
 #include <math.h>

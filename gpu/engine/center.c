@@ -9,7 +9,6 @@
 #include "gpu/engine/engines.h"
 #include "gpu/nufft/density.h"
 
-#define TAU    6.28318530717958647692
 #define MARGIN 2.0 /* samples beyond the block that count as well, in points of the field of view */
 /*
  * number of steps. Error of the block for a simulated head without noise, 24 lines: from 128 golden
@@ -259,8 +258,8 @@ static void take_place(const struct bs_center *c, const struct bs_protocol *p, c
  * Makes the table of the samples that count: c->traj and c->index; `alone` has only these, in one
  * row.
  */
-static void select(struct bs_center *c, const struct bs_protocol *p, const struct bs_traj *traj,
-		   struct bs_traj *alone)
+static void select_samples(struct bs_center *c, const struct bs_protocol *p,
+			   const struct bs_traj *traj, struct bs_traj *alone)
 {
 	const uint32_t n = c->low.samples;
 	const uint32_t dims = traj->dims;
@@ -312,7 +311,7 @@ static void make_dft(struct bs_center *c)
 	for (int a = 0; a < 3; a++)
 		for (uint32_t k = 0; k < c->lines[a]; k++)
 			for (uint32_t n = 0; n < c->low.matrix[a]; n++) {
-				const double angle = TAU * ((double)k - c->lines[a] / 2) *
+				const double angle = 2.0 * M_PI * ((double)k - c->lines[a] / 2) *
 						     ((double)n - c->low.matrix[a] / 2) /
 						     c->low.matrix[a];
 				float *to = c->dft[a] + 2 * ((size_t)k * c->low.matrix[a] + n);
@@ -335,7 +334,7 @@ static int arm_solver(struct bs_center *c, const struct bs_protocol *p, const st
 	if (rc == 0 && weight == NULL)
 		rc = bs_fail(why, BS_ERR_NOMEM, "weights");
 	if (rc == 0) {
-		select(c, p, traj, &alone);
+		select_samples(c, p, traj, &alone);
 		rc = weigh(c, &alone, weight, why);
 	}
 	tables.density = weight;

@@ -21,7 +21,7 @@ struct bs_echoes {
 
 static uint64_t bytes_of(const struct bs_protocol *p)
 {
-	return (p->coils * bs_protocol_voxels(p) * 8 + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+	return bs_slot(p->coils * bs_protocol_voxels(p) * 8);
 }
 
 int bs_echoes_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why)

@@ -22,7 +22,7 @@ struct bs_filler {
 	struct bs_grappa *grappa;
 	struct bs_region *region;
 	uint8_t *have; /* [frame][line]: 1 where the line has come */
-	size_t lines, have_size;
+	size_t lines;
 	int64_t calibrated_ns;
 };
 

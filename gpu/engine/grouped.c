@@ -8,7 +8,6 @@
 #include "core/multiband/apart.h"
 #include "gpu/engine/engines.h"
 
-#define TAU 6.28318530717958647692
 /* Cycles from a readout to the next that differ by less are the same. */
 #define SAME 1e-3
 
@@ -194,7 +193,7 @@ static int grouped_add(void *self, uint32_t frame, uint32_t readout, const float
 {
 	struct grouped *g = self;
 	const struct bs_protocol *p = g->p;
-	const double angle = -TAU * shift_of(p) * (p->multiband.factor / 2) * readout;
+	const double angle = -2.0 * M_PI * shift_of(p) * (p->multiband.factor / 2) * readout;
 	const float c = (float)cos(angle);
 	const float s = (float)sin(angle);
 

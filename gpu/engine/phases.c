@@ -9,8 +9,6 @@
 #include "gpu/calibrate/echo.h"
 #include "gpu/fft/fft.h"
 
-#define PI 3.14159265358979323846
-
 /* Navigators of a slice and contrast. */
 struct navigated {
 	uint32_t samples; /* samples of the first navigator; 0: none has come */
@@ -334,7 +332,7 @@ static void fit(struct bs_phases *f)
 	f->known[f->slice] = 1;
 	f->said.triples++;
 	f->said.epi_phase = (float)found.phase;
-	f->said.epi_shift = (float)(-found.slope * f->n / (2.0 * PI));
+	f->said.epi_shift = (float)(-found.slope * f->n / (2.0 * M_PI));
 }
 
 static int take_triple(struct bs_phases *f, const struct bs_mrd_acq *head, const float *data,

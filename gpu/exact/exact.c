@@ -1,5 +1,4 @@
 /* gpu/exact/exact.c - host twin: plan, tables and sums; see exact.h, also for rows and columns */
-#define _GNU_SOURCE /* for sincos */
 #include "gpu/exact/exact.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* gpu/exact/exact_simd.c - see exact_simd.h; the loops are in loops.h, here for float and double */
-#define _GNU_SOURCE /* for sincos */
 #include "gpu/exact/exact_simd.h"
 
 #include <math.h>

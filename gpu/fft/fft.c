@@ -1,5 +1,4 @@
 /* gpu/fft/fft.c - the tables of a transform: its radices, twiddles and roots; see fft.h */
-#define _GNU_SOURCE /* for M_PI */
 #include "gpu/fft/fft.h"
 
 #include <math.h>

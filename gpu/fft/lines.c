@@ -1,5 +1,4 @@
 /* gpu/fft/lines.c - see lines.h: sizes, radices and factors; the transforms are in lines_loops.h */
-#define _DEFAULT_SOURCE /* for M_PI */
 #include "gpu/fft/lines.h"
 
 #include <math.h>

@@ -2,7 +2,6 @@
 #include "gpu/grappa/grappa.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "gpu/calibrate/dense.h"

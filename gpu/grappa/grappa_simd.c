@@ -1,8 +1,6 @@
 /* gpu/grappa/grappa_simd.c - see grappa_simd.h */
 #include "gpu/grappa/grappa_simd.h"
 
-#include <string.h>
-
 #include "gpu/device/simd.h"
 
 #define HALF (VW / 2) /* doubles in a vector */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/protocol.h"
 #include "gpu/image/resize.h"
 
 /* voxels of one task: a few coils of it stay in the first-level cache */
@@ -171,7 +170,7 @@ static struct bs_combiner settings(const struct bs_protocol *p)
 /* Bytes of one place where velocity's images are kept. */
 static uint64_t kept_bytes(const struct bs_combiner *c)
 {
-	return (c->coils * c->image_voxels * 8u + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+	return bs_slot(c->coils * c->image_voxels * 8u);
 }
 
 /*

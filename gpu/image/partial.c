@@ -36,8 +36,8 @@ void bs_partial_need(const struct bs_protocol *p, struct bs_need *need)
 int bs_partial_open(struct bs_partial *w, const struct bs_protocol *p, struct bs_arena *arena,
 		    struct bs_team *team, struct bs_fail *why)
 {
-	const uint64_t slot = (bytes_of(p) + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
-	const uint64_t marks = (slots_of(p) + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
+	const uint64_t slot = bs_slot(bytes_of(p));
+	const uint64_t marks = bs_slot(slots_of(p));
 
 	memset(w, 0, sizeof(*w));
 	w->team = team;

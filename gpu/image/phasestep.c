@@ -1,5 +1,4 @@
 /* gpu/image/phasestep.c - see phasestep.h */
-#define _GNU_SOURCE /* for M_PI */
 #include "gpu/image/phasestep.h"
 
 #include <math.h>

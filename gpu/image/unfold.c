@@ -16,7 +16,6 @@
 #include "gpu/image/unfold_simd.h"
 #include "gpu/solve/csr.h"
 
-#define TAU   6.28318530717958647692
 #define PARTS 8 /* shares of the one block whose lanes have coils */
 
 struct bs_unfold {
@@ -564,7 +563,7 @@ void bs_unfold_phases(float *phases, const struct bs_unfold_spec *s,
 	for (uint32_t b = 0; b < s->matrix[2]; b++)
 		for (uint32_t ky = 0; ky < E; ky++) {
 			const bool held = lines[ky] != 0 && b >= group->from && b < group->to;
-			const double angle = TAU * group->cycles[b] * ((double)ky - E / 2);
+			const double angle = 2.0 * M_PI * group->cycles[b] * ((double)ky - E / 2);
 			float *to = phases + 2 * ((size_t)b * E + (ky + E - E / 2 + middle) % E);
 
 			to[0] = held ? (float)cos(angle) : 0.0f;

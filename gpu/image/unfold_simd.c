@@ -1,8 +1,6 @@
 /* gpu/image/unfold_simd.c - see unfold_simd.h */
 #include "gpu/image/unfold_simd.h"
 
-#include <stddef.h>
-
 #include "gpu/device/simd.h"
 
 #define CELL (2 * VW) /* floats in a row: real and imaginary parts of all lanes */

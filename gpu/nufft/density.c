@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "core/progress.h"
-
-#define PI 3.14159265358979323846
+#include "core/sizes.h"
 
 /*
  * A sample nearer to k = 0 than this, in cycles per voxel, is at the center (float tables round at
@@ -120,14 +119,9 @@ struct bs_nufft_spec bs_density_nufft(const struct bs_protocol *p, const struct 
 	return spec;
 }
 
-static uint64_t voxels_of(const struct bs_nufft_spec *spec)
-{
-	return (uint64_t)spec->matrix[0] * spec->matrix[1] * spec->matrix[2];
-}
-
 static int pipe_need(const struct bs_nufft_spec *spec, struct bs_need *need, struct bs_fail *why)
 {
-	bs_need_add(need, "density: image", 1, voxels_of(spec) * 8);
+	bs_need_add(need, "density: image", 1, bs_box_size(spec->matrix) * 8);
 	bs_need_add(need, "density: samples", 1, spec->samples * 8);
 	return bs_nufft_need(spec, need, why);
 }
@@ -137,7 +131,7 @@ static int pipe_open(struct pipe *c, const struct bs_nufft_spec *spec, const flo
 		     struct bs_arena *arena, struct bs_team *team, struct bs_fail *why)
 {
 	memcpy(c->size, spec->matrix, sizeof(c->size));
-	c->image = bs_arena_take(arena, (size_t)voxels_of(spec) * 8, BS_ALIGN);
+	c->image = bs_arena_take(arena, (size_t)bs_box_size(spec->matrix) * 8, BS_ALIGN);
 	c->at_samples = bs_arena_take(arena, (size_t)spec->samples * 8, BS_ALIGN);
 	if (c->image == NULL || c->at_samples == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "density pipe: the arena is too small");
@@ -213,11 +207,11 @@ static double ones(const float *k, uint32_t dims, const uint32_t matrix[3])
 	double phase = 0.0;
 
 	for (uint32_t a = 0; a < dims; a++) {
-		double s = sin(PI * k[a]);
+		double s = sin(M_PI * k[a]);
 
-		size *= fabs(s) < 1e-12 ? matrix[a] : sin(PI * k[a] * matrix[a]) / s;
+		size *= fabs(s) < 1e-12 ? matrix[a] : sin(M_PI * k[a] * matrix[a]) / s;
 		if (matrix[a] % 2 == 0)
-			phase += PI * k[a];
+			phase += M_PI * k[a];
 	}
 	return size * cos(phase);
 }

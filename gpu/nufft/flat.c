@@ -12,7 +12,6 @@
  * place); Lawson's weights (Rice, Usow, Math Comp 1968;22:118-127) make them a minimum of the
  * largest error.
  */
-#define _GNU_SOURCE /* for M_PI */
 #include "gpu/nufft/window.h"
 
 #include <math.h>

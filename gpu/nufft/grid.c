@@ -202,17 +202,12 @@ static void run_task(void *arg, int task, int member)
 	}
 }
 
-static uint32_t log2_of(uint32_t n)
-{
-	return n <= 1 ? 0 : 1 + log2_of(n / 2);
-}
-
 void bs_nufft_spread(struct bs_nufft *n, float *grid, uint64_t chunk, const struct bs_lanes *in)
 {
 	const uint32_t *color = n->table.color + chunk * (BS_COLORS + 1);
 	struct job j = { .n = n, .grid = grid, .lanes = in, .adjoint = true };
 
-	j.kernel = n->kernels->spread[n->shape.taps][log2_of(2 * n->shape.width)];
+	j.kernel = n->kernels->spread[n->shape.taps][bs_log2(2 * n->shape.width)];
 	mix(&j, chunk);
 	for (uint32_t c = 0; c < BS_COLORS; c++) {
 		j.run = color[c];
@@ -227,7 +222,7 @@ void bs_nufft_interpolate(struct bs_nufft *n, float *grid, uint64_t chunk,
 	const uint32_t *color = n->table.color + chunk * (BS_COLORS + 1);
 	struct job j = { .n = n, .grid = grid, .lanes = out, .run = color[0] };
 
-	j.kernel = n->kernels->interpolate[n->shape.taps][log2_of(2 * n->shape.width)];
+	j.kernel = n->kernels->interpolate[n->shape.taps][bs_log2(2 * n->shape.width)];
 	bs_team_run(n->team, run_task, &j, (int)(color[BS_COLORS] - color[0]));
 	mix(&j, chunk);
 }

@@ -15,11 +15,6 @@ static const char *const region_name[REGIONS] = { "nufft tables",     "nufft sec
 						  "nufft partitions", "nufft mixed coils",
 						  "nufft samples",    "nufft sorting" };
 
-static uint64_t up(uint64_t bytes)
-{
-	return (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN;
-}
-
 static void regions_of(uint64_t bytes[REGIONS], const struct bs_grid_shape *g,
 		       const struct bs_nufft_spec *s, bool stack)
 {
@@ -28,17 +23,17 @@ static void regions_of(uint64_t bytes[REGIONS], const struct bs_grid_shape *g,
 				 ? 1
 				 : (uint64_t)s->states * g->batches + (s->peek ? 1 : 0);
 
-	bytes[TABLE] = (3 + g->dims) * up(g->points * 4);
-	bytes[RUNS] = up(g->runs * sizeof(struct bs_sector_run)) +
-		      up(g->chunks * (BS_COLORS + 1) * 4) + s->states * up(g->chunks * 8);
-	bytes[GRID] = grids * up(g->cells * g->width * 8);
-	bytes[PLANES] = up(g->mid * 4);
-	bytes[STACK] = stack ? 2 * up(g->points * s->matrix[2] * 4) +
-				       up(g->points * g->batches * g->width * 8)
+	bytes[TABLE] = (3 + g->dims) * bs_slot(g->points * 4);
+	bytes[RUNS] = bs_slot(g->runs * sizeof(struct bs_sector_run)) +
+		      bs_slot(g->chunks * (BS_COLORS + 1) * 4) + s->states * bs_slot(g->chunks * 8);
+	bytes[GRID] = grids * bs_slot(g->cells * g->width * 8);
+	bytes[PLANES] = bs_slot(g->mid * 4);
+	bytes[STACK] = stack ? 2 * bs_slot(g->points * s->matrix[2] * 4) +
+				       bs_slot(g->points * g->batches * g->width * 8)
 			     : 0;
-	bytes[MIXED] = stack ? 0 : up(bs_nufft_mixed_bytes(g));
-	bytes[DATA] = s->states * up(s->samples * s->coils * 8);
-	bytes[SORT] = s->repath ? up(bs_nufft_sort_bytes(g)) : 0;
+	bytes[MIXED] = stack ? 0 : bs_slot(bs_nufft_mixed_bytes(g));
+	bytes[DATA] = s->states * bs_slot(s->samples * s->coils * 8);
+	bytes[SORT] = s->repath ? bs_slot(bs_nufft_sort_bytes(g)) : 0;
 }
 
 /* The most bytes that either route takes: the trajectory will tell which one it is. */
@@ -76,7 +71,7 @@ static void *carve(unsigned char **at, uint64_t bytes)
 {
 	void *p = *at;
 
-	*at += up(bytes);
+	*at += bs_slot(bytes);
 	return p;
 }
 
@@ -132,10 +127,10 @@ static int take_regions(struct bs_nufft *n, struct bs_arena *arena, bool weighte
 
 static void *alloc(size_t bytes)
 {
-	void *p = aligned_alloc(BS_ALIGN, up(bytes));
+	void *p = aligned_alloc(BS_ALIGN, bs_slot(bytes));
 
 	if (p != NULL)
-		memset(p, 0, up(bytes));
+		memset(p, 0, bs_slot(bytes));
 	return p;
 }
 
@@ -177,8 +172,9 @@ static int make_scratch(struct bs_nufft *n, struct bs_fail *why)
 
 	for (uint32_t a = 0; a < g->dims; a++)
 		longest = g->grid[a] > longest ? g->grid[a] : longest;
-	n->block_floats = up(longest * 2 * BS_FFT_LANES_MAX * sizeof(float)) / sizeof(float);
-	n->dummy_floats = up((size_t)g->grid[0] * 2 * g->width * sizeof(float)) / sizeof(float);
+	n->block_floats = bs_slot(longest * 2 * BS_FFT_LANES_MAX * sizeof(float)) / sizeof(float);
+	n->dummy_floats =
+		bs_slot((size_t)g->grid[0] * 2 * g->width * sizeof(float)) / sizeof(float);
 	n->scratch_floats = 2 * n->block_floats + n->dummy_floats + BS_RUN * 2 * 8;
 	n->scratch = alloc(n->scratch_floats * members * sizeof(float));
 	if (n->scratch == NULL)

@@ -106,6 +106,11 @@ static inline struct bs_scratch bs_nufft_scratch(const struct bs_nufft *n, int m
 				    p + 2 * n->block_floats + n->dummy_floats };
 }
 
+static inline uint32_t bs_log2(uint32_t n)
+{
+	return n <= 1 ? 0 : 1 + bs_log2(n / 2);
+}
+
 /*
  * Samples of one batch in one chunk: lane c of sample s lies at data[c * stride + s] complex.
  * sorted: data is [point][width] complex instead, in the order of the table.

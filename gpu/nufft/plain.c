@@ -1,5 +1,4 @@
 /* gpu/nufft/plain.c - windows of closed form, Kaiser-Bessel and Gaussian; see window.h */
-#define _GNU_SOURCE /* for M_PI, j0 */
 #include "gpu/nufft/window.h"
 
 #include <math.h>

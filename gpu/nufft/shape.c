@@ -21,11 +21,6 @@ static const uint32_t edges[2][4][3][3] = {
 	  { { 128, 1, 1 }, { 16, 16, 1 }, { 16, 16, 16 } } },
 };
 
-static uint32_t log2_of(uint32_t n)
-{
-	return n <= 1 ? 0 : 1 + log2_of(n / 2);
-}
-
 static int sizes(struct bs_grid_shape *g, const struct bs_nufft_spec *s, uint64_t points,
 		 struct bs_fail *why)
 {
@@ -43,7 +38,7 @@ static int sizes(struct bs_grid_shape *g, const struct bs_nufft_spec *s, uint64_
 		 * row's end.
 		 */
 		uint32_t least = g->taps + (a == 0 ? 8 : 0);
-		uint32_t edge = edges[sparse][log2_of(g->width)][g->dims - 1][a];
+		uint32_t edge = edges[sparse][bs_log2(g->width)][g->dims - 1][a];
 
 		g->halo[a] = a < g->dims ? g->taps - 1 : 0;
 		edge = (edge > least ? edge : least) + (a == 0 ? 7 : 0);

@@ -1,5 +1,4 @@
 /* gpu/nufft/window.c - see window.h */
-#define _GNU_SOURCE /* for M_PI */
 #include "gpu/nufft/window.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* gpu/solve/interpolators.c - see interpolators.h */
-#define _GNU_SOURCE /* for M_PI */
 #include "gpu/solve/interpolators.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sizes.h"
 #include "core/solve/blocks.h"
 #include "gpu/toeplitz/circulant.h"
 #include "gpu/solve/csr.h"
@@ -40,11 +41,6 @@ struct bs_ls {
 	float *out;
 };
 
-static uint64_t voxels_of(const struct bs_ls_spec *s)
-{
-	return (uint64_t)s->matrix[0] * s->matrix[1] * s->matrix[2];
-}
-
 static uint32_t sets_of(const struct bs_ls_spec *s)
 {
 	return s->sets > 0 ? s->sets : 1;
@@ -71,14 +67,14 @@ static struct bs_toeplitz_spec toeplitz_of(const struct bs_ls_spec *s)
 
 static struct bs_pcg_spec pcg_of(const struct bs_ls_spec *s)
 {
-	return (struct bs_pcg_spec){ images_of(s) * voxels_of(s), s->iterations,
+	return (struct bs_pcg_spec){ images_of(s) * bs_box_size(s->matrix), s->iterations,
 				     s->precond != BS_PRECOND_NONE };
 }
 
 static void lay_out(struct bs_ls *p, struct bs_room *r)
 {
 	const struct bs_ls_spec *s = &p->s;
-	const uint64_t voxels = voxels_of(s);
+	const uint64_t voxels = bs_box_size(s->matrix);
 
 	bs_room_take(r, &p->power, "Jacobi preconditioner",
 		     s->precond == BS_PRECOND_JACOBI ? 2ull * sets_of(s) : 0, voxels * 4);
@@ -148,7 +144,7 @@ int bs_ls_plan(struct bs_ls **plan, const struct bs_ls_spec *s, const float *q, 
 	if (p == NULL)
 		return bs_fail(why, BS_ERR_NOMEM, "least squares");
 	p->s = *s;
-	p->voxels = voxels_of(s);
+	p->voxels = bs_box_size(s->matrix);
 	p->team = env->team;
 	p->maps = maps;
 	p->sets = sets_of(s);

@@ -1,11 +1,11 @@
 /* gpu/solve/segments.c - see segments.h */
-#define _GNU_SOURCE /* for M_PI */
 #include "gpu/solve/segments.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sizes.h"
 #include "core/solve/blocks.h"
 #include "gpu/solve/interpolators.h"
 
@@ -34,11 +34,6 @@ struct bs_segments {
 	bool first;
 };
 
-static uint64_t voxels_of(const struct bs_segments_spec *s)
-{
-	return (uint64_t)s->nufft.matrix[0] * s->nufft.matrix[1] * s->nufft.matrix[2];
-}
-
 static uint64_t readouts_of(const struct bs_segments_spec *s)
 {
 	return s->nufft.samples / s->readout;
@@ -50,7 +45,7 @@ static uint64_t readouts_of(const struct bs_segments_spec *s)
 static void lay_out(struct bs_segments *p, struct bs_room *r)
 {
 	const struct bs_segments_spec *s = &p->s;
-	const uint64_t voxels = voxels_of(s) * 8;
+	const uint64_t voxels = bs_box_size(s->nufft.matrix) * 8;
 	const uint64_t samples = s->nufft.samples * 8;
 
 	bs_room_take(r, &p->b, "segment interpolators", 1,
@@ -78,7 +73,7 @@ int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *s
 {
 	const struct bs_nufft_spec n = bs_segments_nufft(spec);
 	const struct bs_interpolators_spec asked = { hz,
-						     voxels_of(spec) * spec->slices,
+						     bs_box_size(spec->nufft.matrix) * spec->slices,
 						     spec->readout,
 						     BS_SEGMENTS_MAX,
 						     spec->dwell_s,
@@ -93,7 +88,7 @@ int bs_segments_plan(struct bs_segments **plan, const struct bs_segments_spec *s
 	p->s = *spec;
 	p->hz = hz;
 	p->team = env->team;
-	p->voxels = voxels_of(spec);
+	p->voxels = bs_box_size(spec->nufft.matrix);
 	lay_out(p, &room);
 	p->step = p->phase + bs_slot(p->voxels * 8) / 4;
 	p->sum = p->samples + bs_slot(p->s.nufft.samples * p->s.together * 8) / 4;

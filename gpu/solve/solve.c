@@ -1,8 +1,6 @@
 /* gpu/solve/solve.c - the rows of the solvers; see solve.h */
 #include "gpu/solve/solve.h"
 
-#include <stdlib.h>
-
 #include "core/multiband/apart.h"
 #include "core/solve/live.h"
 #include "core/thread/clock.h"

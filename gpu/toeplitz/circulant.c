@@ -116,7 +116,7 @@ int bs_circulant_plan(struct bs_circulant **plan, uint32_t dims, const uint32_t 
 	p->block_size = block_floats(matrix);
 	p->voxels = (uint64_t)matrix[0] * matrix[1] * matrix[2];
 	p->team = team;
-	slot = (size_t)((p->voxels * 4 + BS_ALIGN - 1) & ~((uint64_t)BS_ALIGN - 1));
+	slot = (size_t)bs_slot(p->voxels * 4);
 	p->eigen = bs_arena_take(arena, slot, BS_ALIGN);
 	p->inverse = bs_arena_take(arena, slot, BS_ALIGN);
 	p->blocks = bs_arena_take(arena, (size_t)BS_TEAM_MAX * 2 * p->block_size * 4, BS_ALIGN);

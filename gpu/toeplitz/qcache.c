@@ -1,5 +1,4 @@
 /* gpu/toeplitz/qcache.c - see qcache.h */
-#define _GNU_SOURCE /* for mkostemp */
 #include "gpu/toeplitz/qcache.h"
 
 #include <errno.h>

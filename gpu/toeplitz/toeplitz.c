@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sizes.h"
 #include "gpu/fft/hermitian.h"
 #include "gpu/toeplitz/q.h"
 #include "gpu/toeplitz/toeplitz_simd.h"
@@ -206,11 +207,6 @@ static uint32_t width_of(const struct bs_toeplitz *t, uint32_t block)
 	return left < t->lanes ? left : t->lanes;
 }
 
-static uint64_t voxels_of(const struct bs_toeplitz *t)
-{
-	return (uint64_t)t->s.matrix[0] * t->s.matrix[1] * t->s.matrix[2];
-}
-
 /* --- 3D, one coil: lines along z, planes, lines along z ------------------------------------- */
 
 /* The lines of block b along an axis, 1 or 2; at: the map's value at the first one's start. */
@@ -230,7 +226,7 @@ static void volume_in(void *arg, int y, int member)
 	struct bs_toeplitz *t = arg;
 	struct bs_toeplitz_work w = work_of(t, member);
 	const uint32_t *N = t->s.matrix;
-	uint64_t coil = t->coil * voxels_of(t);
+	uint64_t coil = t->coil * bs_box_size(t->s.matrix);
 	const float *in = t->in + 2 * (t->maps != NULL ? 0 : coil);
 
 	for (uint32_t b = 0; b < t->blocks; b++) {
@@ -270,7 +266,7 @@ static void volume_out(void *arg, int y, int member)
 	struct bs_toeplitz *t = arg;
 	struct bs_toeplitz_work w = work_of(t, member);
 	const uint32_t *N = t->s.matrix;
-	uint64_t coil = t->coil * voxels_of(t);
+	uint64_t coil = t->coil * bs_box_size(t->s.matrix);
 	float *out = t->out + 2 * (t->maps != NULL ? 0 : coil);
 
 	for (uint32_t b = 0; b < t->blocks; b++) {
@@ -291,7 +287,7 @@ static void image_in(void *arg, int task, int member)
 	struct bs_toeplitz *t = arg;
 	struct bs_toeplitz_work w = work_of(t, member);
 	uint32_t b = (uint32_t)task % t->blocks;
-	uint64_t coil = (uint32_t)task / t->blocks * voxels_of(t);
+	uint64_t coil = (uint32_t)task / t->blocks * bs_box_size(t->s.matrix);
 	size_t at = (size_t)b * t->lanes;
 	const struct bs_toeplitz_lines of = lines_of(t, coil + at, 1, b);
 
@@ -325,7 +321,7 @@ static void image_out(void *arg, int task, int member)
 	size_t at = (size_t)b * t->lanes;
 
 	for (uint32_t c = first; c < last; c++) {
-		uint64_t coil = c * voxels_of(t);
+		uint64_t coil = c * bs_box_size(t->s.matrix);
 		const struct bs_toeplitz_lines of = lines_of(t, coil + at, 1, b);
 
 		t->v->lines_out(

@@ -69,7 +69,7 @@ int bs_hello_answer(struct bs_hello_answer *a, const struct bs_seal_keys *k, con
 		else
 			(void)bs_fail(why, rc, "a hello with a key of small order");
 	}
-	bs_ik_wipe(&n);
+	bs_seal_wipe_bytes(&n, sizeof(n));
 	return rc;
 }
 
@@ -89,7 +89,7 @@ int bs_hello_hear(struct bs_ik *n, const uint8_t *answer, size_t len, struct bs_
 	int rc;
 
 	if (len == 1 && answer[0] == BS_SUITE_CHACHAPOLY && n->suite == BS_SUITE_AESGCM) {
-		bs_ik_wipe(n);
+		bs_seal_wipe_bytes(n, sizeof(*n));
 		return BS_HELLO_AGAIN;
 	}
 	if (len < BS_IK_SECOND || len > BS_HELLO_SECOND)
@@ -105,6 +105,6 @@ int bs_hello_hear(struct bs_ik *n, const uint8_t *answer, size_t len, struct bs_
 		rc = bs_fail(why, BS_ERR_KEY, "the service refuses: %s", words);
 	if (rc == 0)
 		bs_ik_split(n, out, in);
-	bs_ik_wipe(n);
+	bs_seal_wipe_bytes(n, sizeof(*n));
 	return rc;
 }

@@ -180,8 +180,3 @@ void bs_ik_split(struct bs_ik *n, struct bs_seal *out, struct bs_seal *in)
 	bs_seal_start(in, n->suite, key[n->initiator ? 1 : 0]);
 	sodium_memzero(key, sizeof(key));
 }
-
-void bs_ik_wipe(struct bs_ik *n)
-{
-	sodium_memzero(n, sizeof(*n));
-}

@@ -73,6 +73,5 @@ int bs_ik_read_second(struct bs_ik *n, const uint8_t *msg, size_t len, void *pay
 
 /* Gives the two directions of the connection: out for messages sent, in for messages received. */
 void bs_ik_split(struct bs_ik *n, struct bs_seal *out, struct bs_seal *in);
-void bs_ik_wipe(struct bs_ik *n);
 
 #endif

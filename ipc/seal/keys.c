@@ -1,5 +1,4 @@
 /* ipc/seal/keys.c - see keys.h */
-#define _GNU_SOURCE /* for O_CLOEXEC, geteuid */
 #include "ipc/seal/keys.h"
 
 #include <errno.h>
@@ -153,7 +152,7 @@ int bs_seal_keys_load(struct bs_seal_keys *k, const struct bs_keys_spec *spec, s
 		k->peers++;
 	}
 	if (rc != 0) {
-		bs_seal_keys_wipe(k);
+		sodium_memzero(k, sizeof(*k));
 		return rc;
 	}
 	(void)snprintf(k->peer[k->peers].name, sizeof(k->peer[0].name), "(this node)");
@@ -176,7 +175,7 @@ static int read_keyed(struct bs_seal_keys *k, const struct bs_keys_spec *spec,
 		if (strcmp(spec->peer[i].name, who->name) == 0 &&
 		    strcmp(spec->peer[i].key, text) == 0)
 			return 0;
-	bs_seal_keys_wipe(k);
+	sodium_memzero(k, sizeof(*k));
 	return bs_fail(why, BS_ERR_KEY, "%s: keys.peers' '%s' has another public key than this, %s",
 		       who->file, who->name, text);
 }
@@ -212,13 +211,8 @@ int bs_seal_keys_client(struct bs_seal_keys *k, const char *path, const char *se
 	k->peers = 1;
 	k->suite = bs_suite_best();
 	if (rc != 0)
-		bs_seal_keys_wipe(k);
+		sodium_memzero(k, sizeof(*k));
 	return rc;
-}
-
-void bs_seal_keys_wipe(struct bs_seal_keys *k)
-{
-	sodium_memzero(k, sizeof(*k));
 }
 
 void bs_seal_wipe_bytes(void *at, size_t bytes)

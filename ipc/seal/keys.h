@@ -60,7 +60,7 @@ int bs_seal_keys_client(struct bs_seal_keys *k, const char *path, const char *se
  */
 int bs_seal_keys_node(struct bs_seal_keys *k, const struct bs_keys_spec *spec,
 		      const struct bs_keyed *who, struct bs_fail *why);
-void bs_seal_keys_wipe(struct bs_seal_keys *k);
+/* Writes zeros over keys, and what was made of them, when they are no longer needed. */
 void bs_seal_wipe_bytes(void *at, size_t bytes);
 /* Returns true if the peer has as many connections as it may. */
 static inline bool bs_seal_keys_full(const struct bs_seal_keys *k, const struct bs_seal_peer *p)

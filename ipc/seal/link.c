@@ -1,5 +1,4 @@
 /* ipc/seal/link.c - see link.h */
-#define _GNU_SOURCE
 #include "ipc/seal/link.h"
 
 #include <errno.h>
@@ -77,9 +76,9 @@ static void drop(struct bs_seal_link *l, int64_t after_ns)
 	l->due_ns = bs_now_ns() + after_ns;
 	l->out_len = l->out_at = l->length_got = l->in_got = 0;
 	l->unasked = l->unanswered;
-	bs_ik_wipe(&l->ik);
-	bs_seal_wipe(&l->out_seal);
-	bs_seal_wipe(&l->in_seal);
+	sodium_memzero(&l->ik, sizeof(l->ik));
+	sodium_memzero(&l->out_seal, sizeof(l->out_seal));
+	sodium_memzero(&l->in_seal, sizeof(l->in_seal));
 	set_timer(l);
 }
 

@@ -69,11 +69,6 @@ void bs_seal_start(struct bs_seal *s, enum bs_suite suite, const uint8_t key[32]
 		memcpy(s->state, key, 32);
 }
 
-void bs_seal_wipe(struct bs_seal *s)
-{
-	sodium_memzero(s, sizeof(*s));
-}
-
 bool bs_seal_close(struct bs_seal *s, unsigned char *msg, size_t len)
 {
 	uint8_t nonce[12];

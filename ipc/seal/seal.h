@@ -32,7 +32,6 @@ enum bs_suite bs_suite_best(void);
 bool bs_suite_has(enum bs_suite suite);
 
 void bs_seal_start(struct bs_seal *s, enum bs_suite suite, const uint8_t key[32]);
-void bs_seal_wipe(struct bs_seal *s);
 /*
  * Seals in place: msg has len bytes, and room for BS_SEAL_TAG more. False: 2^64 - 1 messages were
  * sealed.

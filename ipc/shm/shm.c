@@ -1,11 +1,9 @@
 /* ipc/shm/shm.c - see shm.h */
-#define _GNU_SOURCE /* for memfd_create, seals */
 #include "ipc/shm/shm.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "core/text.h"
-
 struct reader {
 	XML_Parser parser;
 	bs_pair_each *each;

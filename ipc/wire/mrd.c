@@ -1,8 +1,6 @@
 /* ipc/wire/mrd.c - see mrd.h */
 #include "ipc/wire/mrd.h"
 
-#include <string.h>
-
 #include "ipc/wire/bytes.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers on the wire are little-endian");

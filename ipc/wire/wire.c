@@ -1,5 +1,4 @@
 /* ipc/wire/wire.c - see wire.h */
-#define _POSIX_C_SOURCE 200809L /* for strnlen */
 #include "ipc/wire/wire.h"
 
 #include <string.h>

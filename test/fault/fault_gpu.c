@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 	bool gpu = false;
 
 	if (argc > 1 && strcmp(argv[1], "serve") == 0)
-		return bs_command_serve.run(argc - 1, argv + 1);
+		return bs_options_run(&bs_command_serve, argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "worker") == 0)
 		return bs_worker_main(argc - 1, argv + 1);
 	if (getenv("BORESIDE") == NULL) {

@@ -1,11 +1,11 @@
 /* board/tool/audit/folder.c - what lies in a folder beside logs and images; see part.h */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "board/tool/audit/part.h"
+#include "core/text.h"
 #include "core/thread/clock.h"
 #include "drivers/log/cursor.h"
 #include "drivers/log/folder.h"
@@ -42,10 +42,7 @@ static int looks_stored(const char *dir, const char *name)
 /* True for a taker's cursor, which stands in a folder of images alone. */
 static bool is_cursor(const struct dirent *e)
 {
-	const size_t len = strlen(e->d_name);
-	const size_t tail = strlen(BS_CURSOR_SUFFIX);
-
-	return len > tail && strcmp(e->d_name + len - tail, BS_CURSOR_SUFFIX) == 0;
+	return bs_text_stem(e->d_name, BS_CURSOR_SUFFIX) > 0;
 }
 
 static int is_taker(const struct dirent *e)
@@ -84,13 +81,6 @@ static bool is_spare(const char *name, unsigned long *number)
 	return end != name && name[0] >= '0' && name[0] <= '9' && strcmp(end, ".spare") == 0;
 }
 
-static bool is_part(const char *name)
-{
-	const size_t len = strlen(name);
-
-	return len > 5 && strcmp(name + len - 5, ".part") == 0;
-}
-
 static void judge_spare(struct bs_audit *a, const char *path, unsigned long number,
 			const struct stat *st)
 {
@@ -126,7 +116,7 @@ static void judge_entry(struct bs_audit *a, const char *dir, const struct dirent
 	if (is_spare(e->d_name, &number)) {
 		bs_judged(a->f, BS_PROMISE_SPARE);
 		judge_spare(a, path, number, &st);
-	} else if (is_part(e->d_name)) {
+	} else if (bs_text_stem(e->d_name, ".part") > 0) {
 		bs_judged(a->f, BS_PROMISE_PART);
 		judge_part(a, path, newest_ns, &st);
 	} else if (is_cursor(e)) {

@@ -1,5 +1,4 @@
 /* board/tool/audit/frames.c - see frames.h */
-#define _GNU_SOURCE
 #include "board/tool/audit/frames.h"
 
 #include <fcntl.h>
@@ -51,14 +50,6 @@ static uint64_t mark_of(const struct bs_log_reader *r, int64_t *newest_ns)
 
 /* ---- heads, seals, segments ---- */
 
-static bool all_zeros(const unsigned char *p, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (p[i] != 0)
-			return false;
-	return true;
-}
-
 static void judge_name(struct look *l, const char *path, const struct bs_log_head *h,
 		       const struct stat *st)
 {
@@ -88,8 +79,8 @@ static bool judge_head(struct look *l, const char *path, const unsigned char *bl
 		bs_found(l->f, BS_PROMISE_HEAD, path, "%s", why.text);
 		return false;
 	}
-	if ((bs_get_le(block + 52, 4) & ~UINT64_C(2)) != 0 || !all_zeros(block + 56, 16) ||
-	    !all_zeros(block + ZEROS_AT, BS_LOG_BLOCK - ZEROS_AT))
+	if ((bs_get_le(block + 52, 4) & ~UINT64_C(2)) != 0 || !bs_log_zeros(block + 56, 16) ||
+	    !bs_log_zeros(block + ZEROS_AT, BS_LOG_BLOCK - ZEROS_AT))
 		bs_found(l->f, BS_PROMISE_HEAD, path,
 			 "flags %#x, or bytes that are to be zero are not",
 			 (unsigned)bs_get_le(block + 52, 4));
@@ -121,7 +112,7 @@ static bool judge_seal(struct look *l, const char *path, const unsigned char *bl
 		bs_found(l->f, BS_PROMISE_SEAL, path, "its end is %llu, the file has %llu bytes",
 			 (unsigned long long)s->end, (unsigned long long)bytes);
 	else if ((bs_get_le(block + 52, 4) & ~UINT64_C(15)) != 0 || (s->early && !s->last) ||
-		 !all_zeros(block + fields, BS_LOG_BLOCK - fields))
+		 !bs_log_zeros(block + fields, BS_LOG_BLOCK - fields))
 		bs_found(l->f, BS_PROMISE_SEAL, path,
 			 "flags %#x, or bytes that are to be zero are not",
 			 (unsigned)bs_get_le(block + 52, 4));
@@ -251,7 +242,7 @@ static void judge_padding(struct look *l, const struct bs_log_message *m)
 			 (unsigned long long)bytes);
 	else if (get_at(l, l->behind, raw, (size_t)bytes) && bs_log_get_frame(&f, raw, NULL) == 0 &&
 		 (f.kind != BS_LOG_PADDING ||
-		  !all_zeros(raw + BS_LOG_FRAME, (size_t)bytes - BS_LOG_FRAME)))
+		  !bs_log_zeros(raw + BS_LOG_FRAME, (size_t)bytes - BS_LOG_FRAME)))
 		bs_found(l->f, BS_PROMISE_PADDING, l->where,
 			 "the %llu bytes before it are no padding of zeros",
 			 (unsigned long long)bytes);
@@ -268,11 +259,11 @@ static void judge_frame(struct look *l, const struct bs_log_message *m)
 		       (unsigned long long)m->number);
 	if (l->behind.segment == m->place.segment && l->behind.offset != 0)
 		judge_padding(l, m);
-	if (!all_zeros(m->bytes + m->len, padded - m->len))
+	if (!bs_log_zeros(m->bytes + m->len, padded - m->len))
 		bs_found(l->f, BS_PROMISE_PADDING, l->where, "what fills it up is not zeros");
 	if (get_at(l, m->place, raw, sizeof(raw)) && bs_log_get_frame(&f, raw, NULL) == 0) {
 		judge_durable(l, &f);
-		if (!all_zeros(raw + 42, sizeof(raw) - 42))
+		if (!bs_log_zeros(raw + 42, sizeof(raw) - 42))
 			bs_found(l->f, BS_PROMISE_PADDING, l->where,
 				 "the end of its frame is not zeros");
 	}

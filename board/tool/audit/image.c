@@ -22,7 +22,7 @@ struct said {
 	char protocol[64], quality[16], rung[16], budget[16], measurement[64];
 	uint64_t readouts, missing, gaps, rejected, counts;
 	int64_t sender_ns;
-	bool lacks, has_sender, has_gaps;
+	bool lacks, has_sender;
 };
 
 static uint64_t number_of(const char *value)

@@ -1,5 +1,4 @@
 /* board/tool/audit/outcomes.c - see outcomes.h */
-#define _POSIX_C_SOURCE 200809L
 #include "board/tool/audit/outcomes.h"
 
 #include <errno.h>

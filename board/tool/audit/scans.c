@@ -1,5 +1,4 @@
 /* board/tool/audit/scans.c - see scans.h */
-#define _GNU_SOURCE /* for tdestroy, twalk_r */
 #include "board/tool/audit/scans.h"
 
 #include <search.h>

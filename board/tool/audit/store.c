@@ -1,11 +1,11 @@
 /* board/tool/audit/store.c - a folder of images, as the service keeps them; see part.h */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "board/tool/audit/image.h"
+#include "core/text.h"
 #include "drivers/log/folder.h"
 #include "drivers/log/store.h"
 
@@ -41,7 +41,6 @@ struct store {
 /* Reads the takers' cursors before the images. So what a cursor names is there, or gone as old. */
 static void read_takers(struct store *s)
 {
-	const size_t tail = strlen(BS_CURSOR_SUFFIX);
 	DIR *d = opendir(s->dir);
 	uint32_t askers = 0;
 	char path[1400];
@@ -49,15 +48,14 @@ static void read_takers(struct store *s)
 
 	bs_judged(s->a->f, BS_PROMISE_TAKERS);
 	while (d != NULL && (e = readdir(d)) != NULL && s->takers < TAKERS) {
-		const size_t len = strlen(e->d_name);
+		const size_t stem = bs_text_stem(e->d_name, BS_CURSOR_SUFFIX);
 		struct taker *t = &s->taker[s->takers];
 
-		if (len <= tail || strcmp(e->d_name + len - tail, BS_CURSOR_SUFFIX) != 0)
+		if (stem == 0)
 			continue;
 		(void)snprintf(path, sizeof(path), "%s/%s", s->dir, e->d_name);
-		(void)snprintf(t->name, sizeof(t->name), "%.*s", (int)(len - tail), e->d_name);
-		if (len - tail >= BS_WIRE_TAKER ||
-		    !bs_wire_taker_good(t->name + (t->name[0] == '+'))) {
+		(void)snprintf(t->name, sizeof(t->name), "%.*s", (int)stem, e->d_name);
+		if (stem >= BS_WIRE_TAKER || !bs_wire_taker_good(t->name + (t->name[0] == '+'))) {
 			bs_found(s->a->f, BS_PROMISE_TAKERS, path, "no name of a taker");
 			continue;
 		}

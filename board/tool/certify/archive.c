@@ -1,5 +1,4 @@
 /* board/tool/certify/archive.c - see archive.h */
-#define _GNU_SOURCE
 #include "board/tool/certify/archive.h"
 
 #include <math.h>

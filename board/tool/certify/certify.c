@@ -1,5 +1,4 @@
 /* board/tool/certify/certify.c - see certify.h */
-#define _GNU_SOURCE /* for open_memstream */
 #include "board/tool/certify/certify.h"
 
 #include <sched.h>
@@ -8,7 +7,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "board/command/command.h"
 #include "board/tool/certify/archive.h"
@@ -20,6 +18,7 @@
 #include "board/emit/folder.h"
 #include "board/status/status.h"
 #include "config/config.h"
+#include "core/date.h"
 #include "core/thread/clock.h"
 #include "drivers/tool/replay/replay.h"
 #include "ipc/endpoint.h"
@@ -312,8 +311,6 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 		   struct bs_fail *why)
 {
 	struct certify *w = calloc(1, sizeof(*w));
-	time_t now = time(NULL);
-	struct tm utc;
 	int rc;
 
 	memset(c, 0, sizeof(*c));
@@ -325,8 +322,7 @@ int bs_certify_run(struct bs_certificate *c, const struct bs_certify_request *q,
 	c->minutes = q->minutes;
 	c->alone = q->alone;
 	c->restarts = -1.0;
-	if (gmtime_r(&now, &utc) != NULL)
-		(void)strftime(c->made_at, sizeof(c->made_at), "%Y-%m-%d %H:%M:%S UTC", &utc);
+	(void)bs_utc_text(c->made_at, "%Y-%m-%d %H:%M:%S UTC", bs_utc_ns() / 1000000000);
 	rc = load_site(c, q, why);
 	if (rc == 0)
 		rc = bs_folder_make(q->out, 0755, why);

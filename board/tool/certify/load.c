@@ -1,11 +1,9 @@
 /* board/tool/certify/load.c - see load.h */
-#define _GNU_SOURCE
 #include "board/tool/certify/load.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,5 +1,4 @@
 /* board/tool/certify/trial.c - see trial.h */
-#define _GNU_SOURCE
 #include "board/tool/certify/trial.h"
 
 #include <dirent.h>

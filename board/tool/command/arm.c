@@ -4,8 +4,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "board/tool/command/tools.h"
 #include "board/emit/folder.h"
@@ -171,26 +169,6 @@ static int compare(const struct bs_site *site, const struct bs_protocol *p, stru
 	free(a);
 	return rc;
 }
-#else
-static int tune(const struct bs_site *site, const struct bs_protocol *p,
-		const struct bs_engine *engine, struct bs_fail *why)
-{
-	(void)site;
-	(void)p;
-	(void)engine;
-	(void)why;
-	return 0;
-}
-
-static int compare(const struct bs_site *site, const struct bs_protocol *p, struct bs_team *team,
-		   struct bs_fail *why)
-{
-	(void)site;
-	(void)p;
-	(void)team;
-	(void)why;
-	return 0;
-}
 #endif
 
 /* Arms one protocol and prints its errors. */
@@ -203,10 +181,11 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 	bool good = true;
 
 	if (bs_engine_find(&engine, p, &why) != 0)
-		return bs_command_fail(&bs_command_arm, "%s", why.text) == 0;
+		return bs_command_fail("%s", why.text) == 0;
+#if BS_GPU
 	if (tune(site, p, engine, &why) != 0)
-		good = bs_command_fail(&bs_command_arm, "protocol '%s': variants: %s", p->name,
-				       why.text) == 0;
+		good = bs_command_fail("protocol '%s': variants: %s", p->name, why.text) == 0;
+#endif
 	if (solves && (!bs_lsq_keeps_q(p) || bs_plan_groups(plan)))
 		(void)printf("%-24s %s: no Q to keep\n", p->name,
 			     plan->streams          ? "trajectory.type stream"
@@ -215,11 +194,11 @@ static bool arm_one(const struct bs_site *site, const struct bs_protocol *p, str
 	else if (!solves)
 		(void)printf("%-24s method %s keeps nothing\n", p->name, bs_method_name(p->method));
 	else if (arm(site, p, engine, team, &why) != 0)
-		good = bs_command_fail(&bs_command_arm, "protocol '%s': %s", p->name, why.text) ==
-		       0;
+		good = bs_command_fail("protocol '%s': %s", p->name, why.text) == 0;
+#if BS_GPU
 	if (good && compare(site, p, team, &why) != 0)
-		good = bs_command_fail(&bs_command_arm, "protocol '%s': %s", p->name, why.text) ==
-		       0;
+		good = bs_command_fail("protocol '%s': %s", p->name, why.text) == 0;
+#endif
 	return good;
 }
 
@@ -231,12 +210,11 @@ static int arm_all(const struct bs_site *site, const struct bs_protocol *only)
 	int failed = 0;
 
 	if (site->cache_dir[0] == '\0')
-		return bs_command_fail(&bs_command_arm,
-				       "%s: node.cache_dir is \"\": nothing can be kept",
+		return bs_command_fail("%s: node.cache_dir is \"\": nothing can be kept",
 				       site->file);
 	if (bs_folder_make(site->cache_dir, 0750, &why) != 0 ||
 	    bs_team_open(&team, (int)site->threads, &why) != 0)
-		return bs_command_fail(&bs_command_arm, "%s", why.text);
+		return bs_command_fail("%s", why.text);
 	for (uint32_t i = 0; i < site->protocols; i++)
 		if (only == NULL || only == &site->protocol[i])
 			failed += !arm_one(site, &site->protocol[i], team);
@@ -244,24 +222,22 @@ static int arm_all(const struct bs_site *site, const struct bs_protocol *only)
 	return failed != 0;
 }
 
-static int run_arm(int argc, char **argv)
+static int run_arm(void *request)
 {
 	const struct bs_protocol *only = NULL;
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_fail why;
 	struct bs_site *site;
-	int status = bs_options_read(&bs_command_arm, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
 	bs_progress_use();
-	site = bs_command_site(&bs_command_arm, q.config);
-	if (site != NULL && q.protocol != NULL)
-		only = bs_config_choose(site, q.protocol, NULL, &why);
+	site = bs_command_site(q->config);
+	if (site != NULL && q->protocol != NULL)
+		only = bs_config_choose(site, q->protocol, NULL, &why);
 	if (site == NULL)
 		status = 1;
-	else if (q.protocol != NULL && only == NULL)
-		status = bs_command_fail(&bs_command_arm, "%s: %s", site->file, why.text);
+	else if (q->protocol != NULL && only == NULL)
+		status = bs_command_fail("%s: %s", site->file, why.text);
 	else
 		status = arm_all(site, only);
 	free(site);
@@ -279,5 +255,6 @@ const struct bs_command bs_command_arm = {
 		 "another choice is another rounding of the same accuracy. With several GPUs "
 		 "(gpu.devices): says of each protocol whether it stays on the first (gpu.share).",
 	.options = options,
+	.request = &(struct request){ 0 },
 	.run = run_arm,
 };

@@ -62,28 +62,26 @@ static int certify(const struct bs_certify_request *q, struct bs_certificate *c)
 	if (rc != 0)
 		bs_verdict_make(c);
 	if (bs_report_write(c, q->out, &why) != 0)
-		return bs_command_fail(&bs_command_certify, "%s", why.text);
+		return bs_command_fail("%s", why.text);
 	bs_report_line(c, line, sizeof(line));
 	(void)printf("%s\n%s/certificate.md\n", line, q->out);
 	return c->verdict == BS_VERDICT_KEPT ? 0 : 1;
 }
 
-static int run_certify(int argc, char **argv)
+static int run_certify(void *request)
 {
-	struct request q = { .certify = { .minutes = 1.0, .out = "certificate" } };
+	struct request *q = request;
 	struct bs_certificate *c;
-	int status = bs_options_read(&bs_command_certify, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if (q.seconds > 0.0)
-		q.certify.minutes = q.seconds / 60.0;
+	if (q->seconds > 0.0)
+		q->certify.minutes = q->seconds / 60.0;
 	/* a stop by the user: the certificate is of what was done until then */
-	q.certify.stop = bs_command_stop();
+	q->certify.stop = bs_command_stop();
 	c = malloc(sizeof(*c));
 	if (c == NULL)
-		return bs_command_fail(&bs_command_certify, "no memory");
-	status = certify(&q.certify, c);
+		return bs_command_fail("no memory");
+	status = certify(&q->certify, c);
 	bs_certify_free(c);
 	free(c);
 	return status;
@@ -98,5 +96,6 @@ const struct bs_command bs_command_certify = {
 		 "protocol's own method, and handed on within budget.image_ms of its last "
 		 "readout's due time, but for misses that a stall of the machine explains, seen "
 		 "by canaries with a real-time priority. See board/doc/DEADLINES.md.",
+	.request = &(struct request){ .certify = { .minutes = 1.0, .out = "certificate" } },
 	.run = run_certify,
 };

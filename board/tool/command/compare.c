@@ -163,34 +163,30 @@ static bool above(double value, double limit, const char *what)
 {
 	if (limit < 0.0 || value <= limit)
 		return false;
-	return bs_command_fail(&bs_command_compare, "%s NRMSE %.6e is above %g", what, value,
-			       limit) != 0;
+	return bs_command_fail("%s NRMSE %.6e is above %g", what, value, limit) != 0;
 }
 
-static int run_compare(int argc, char **argv)
+static int run_compare(void *request)
 {
 	struct bs_cfl image[3] = { { .data = NULL }, { .data = NULL }, { .data = NULL } };
-	struct request o = { .max_nrmse = -1.0, .max_unscaled = -1.0 };
+	struct request *o = request;
 	struct bs_fail why = { 0 };
 	struct bs_comparison c;
-	int status = bs_options_read(&bs_command_compare, &o, argc, argv);
-	int rc;
+	int rc = load_images(image, o, &why);
+	int status = 0;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	rc = load_images(image, &o, &why);
 	if (rc == 0)
 		rc = bs_compare(&c, image[0].data, image[1].data, image[2].data, image[1].size,
 				&why);
 	if (rc == 0) {
 		print(&c);
-		status = above(c.scaled.nrmse, o.max_nrmse, "scaled");
-		status |= above(c.unscaled.nrmse, o.max_unscaled, "unscaled");
+		status = above(c.scaled.nrmse, o->max_nrmse, "scaled");
+		status |= above(c.unscaled.nrmse, o->max_unscaled, "unscaled");
 	}
-	if (rc == 0 && o.png != NULL)
-		rc = picture(&o, &image[0], &image[1], c.scale, &why);
+	if (rc == 0 && o->png != NULL)
+		rc = picture(o, &image[0], &image[1], c.scale, &why);
 	if (rc != 0)
-		status = bs_command_fail(&bs_command_compare, "%s", why.text);
+		status = bs_command_fail("%s", why.text);
 	for (int i = 0; i < 3; i++)
 		bs_cfl_free(&image[i]);
 	return status;
@@ -203,5 +199,6 @@ const struct bs_command bs_command_compare = {
 		 "several). B is the reference: errors are relative to it. scaled: after the "
 		 "complex factor a that brings A nearest to B.",
 	.options = options,
+	.request = &(struct request){ .max_nrmse = -1.0, .max_unscaled = -1.0 },
 	.run = run_compare,
 };

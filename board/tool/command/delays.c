@@ -107,26 +107,22 @@ static int collect(struct collected *c, const struct request *o, struct bs_fail 
 	return rc;
 }
 
-static int run_delays(int argc, char **argv)
+static int run_delays(void *request)
 {
-	struct request o = { .spokes = 256 };
+	struct request *o = request;
 	struct collected c = { .k = NULL };
 	char hint[BS_PLACE_HINT];
 	struct bs_fail why = { 0 };
 	struct bs_delays d;
-	int status = bs_options_read(&bs_command_delays, &o, argc, argv);
-	int rc;
+	int rc = collect(&c, o, &why);
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	rc = collect(&c, &o, &why);
 	if (rc == 0)
 		rc = bs_delay_estimate(&d, &c.spokes, &why);
 	free(c.k);
 	free(c.data);
 	if (rc != 0)
-		return bs_command_fail(&bs_command_delays, "%s: %s%s", o.recording, why.text,
-				       bs_place_hint(o.recording, hint));
+		return bs_command_fail("%s: %s%s", o->recording, why.text,
+				       bs_place_hint(o->recording, hint));
 	(void)printf("trajectory: { delay = [%.5f, %.5f, 0.0]; delay_cross = [%.5f, 0.0, 0.0]; }\n"
 		     "# %u spokes, %u crossings: two spokes differ by %.3g %% where they cross "
 		     "with these delays, by %.3g %% without\n",
@@ -142,5 +138,6 @@ const struct bs_command bs_command_delays = {
 		"By crossing spokes (RING, Rosenzweig et al. 2019). Delays belong to a scanner and "
 		"a sequence: what one recording shows holds for the scans to come.",
 	.options = options,
+	.request = &(struct request){ .spokes = 256 },
 	.run = run_delays,
 };

@@ -4,7 +4,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "board/tool/command/tools.h"
 #include "board/tool/doctor/finding.h"
@@ -41,22 +40,19 @@ static const char *mps(char out[320])
 	return out;
 }
 
-static int run_doctor(int argc, char **argv)
+static int run_doctor(void *request)
 {
-	struct request q = { .root = "" };
+	struct request *q = request;
 	struct bs_doctor d = { .tell = tell_finding, .arg = stdout };
 	struct bs_site *site = NULL;
 	char pipes[320];
-	int status = bs_options_read(&bs_command_doctor, &q, argc, argv);
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if (q.config != NULL) {
-		site = bs_command_site(&bs_command_doctor, q.config);
+	if (q->config != NULL) {
+		site = bs_command_site(q->config);
 		if (site == NULL)
 			return 1;
 	}
-	d.root = q.root;
+	d.root = q->root;
 	d.site = site;
 	/* the check of the GPU forks, so it comes first */
 	bs_doctor_gpu(&d, mps(pipes));
@@ -87,5 +83,6 @@ const struct bs_command bs_command_doctor = {
 	.notes = "One line for each thing that was looked at: ok, warn or FAIL, what, the figure, "
 		 "and the remedy. Run it as the user, and with the limits, of the service. Exit "
 		 "status 1 where anything is FAIL.",
+	.request = &(struct request){ .root = "" },
 	.run = run_doctor,
 };

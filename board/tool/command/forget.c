@@ -1,5 +1,4 @@
 /* board/tool/command/forget.c - boreside forget: a study's, or a patient's, data is removed */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,11 +30,6 @@ static const struct bs_option options[] = {
 	  .help = "further folders of logs (boreside record) and of image files" },
 	{ 0 },
 };
-
-static int fail(const struct bs_fail *why)
-{
-	return bs_command_fail(&bs_command_forget, "%s", why->text);
-}
 
 /*
  * Locks a folder against a service that starts now. A service that runs holds what scans of a study
@@ -145,7 +139,7 @@ static int forget(const struct request *q, const struct bs_site *site)
 			(void)close(lock[i]);
 	free(f.scan);
 	if (rc != 0)
-		return fail(&why);
+		return bs_command_fail("%s", why.text);
 	(void)printf("%s: %llu log%s, %llu image%s kept for takers, %llu image file%s, %llu kept "
 		     "for W\n",
 		     q->lists ? "would remove" : "removed", (unsigned long long)f.logs,
@@ -155,20 +149,18 @@ static int forget(const struct request *q, const struct bs_site *site)
 	return f.unknown != 0;
 }
 
-static int run_forget(int argc, char **argv)
+static int run_forget(void *request)
 {
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_site *site;
-	int status = bs_options_read(&bs_command_forget, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if (q.id[0] == '\0')
-		return bs_options_wrong(&bs_command_forget, "STUDY|PATIENT is empty");
-	site = bs_command_site(&bs_command_forget, q.config);
+	if (q->id[0] == '\0')
+		return bs_options_wrong("STUDY|PATIENT is empty");
+	site = bs_command_site(q->config);
 	if (site == NULL)
 		return 1;
-	status = forget(&q, site);
+	status = forget(q, site);
 	free(site);
 	return status;
 }
@@ -182,5 +174,6 @@ const struct bs_command bs_command_forget = {
 		 "are named and stay. No service may run on the site: what it holds of studies in "
 		 "memory (maps, the image that W is made of) goes with it. See "
 		 "board/doc/OPERATE.md.",
+	.request = &(struct request){ 0 },
 	.run = run_forget,
 };

@@ -1,5 +1,4 @@
 /* board/tool/command/init.c - boreside init: a site file from a recording, or from answers */
-#define _XOPEN_SOURCE 700 /* for realpath */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,11 +86,6 @@ struct job {
 	struct bs_site site, before;
 	char file[BS_PATH_MAX_], recording[BS_PATH_MAX_], part[BS_PATH_MAX_ + 8];
 };
-
-static int fail(const struct bs_fail *why)
-{
-	return bs_command_fail(&bs_command_init, "%s", why->text);
-}
 
 /* Writes the outline into the file's draft, which lies beside the file. */
 static int write_part(struct job *j, struct bs_fail *why)
@@ -346,7 +340,7 @@ static int finish_job(struct job *j, int rc, const struct bs_tried *tried, struc
 		rc = bs_fail(why, BS_ERR_IO, "%s: %s", j->q.out, strerror(errno));
 	if (rc != 0) {
 		(void)unlink(j->part);
-		return fail(why);
+		return bs_command_fail("%s", why->text);
 	}
 	(void)snprintf(j->site.file, sizeof(j->site.file), "%s", j->q.out);
 	bs_try_places(&j->site);
@@ -357,37 +351,26 @@ static int finish_job(struct job *j, int rc, const struct bs_tried *tried, struc
 	return 0;
 }
 
-static int run_init(int argc, char **argv)
+static int run_init(void *request)
 {
-	struct job *j = calloc(1, sizeof(*j));
+	struct job *j = request;
 	struct bs_tried tried = { 0 };
 	struct bs_fail why = { 0 };
 	int rc;
 
-	if (j == NULL)
-		return bs_command_fail(&bs_command_init, "no memory");
-	j->q.out = "site.cfg";
-	j->q.mrd = j->q.web = BS_OUTLINE_NONE;
-	rc = bs_options_read(&bs_command_init, &j->q, argc, argv);
-	if (rc == BS_OPTIONS_RUN && j->q.from != NULL && j->q.asks) {
-		rc = bs_options_wrong(&bs_command_init,
-				      "--from RECORDING: what it holds is not given beside it");
-	} else if (rc == BS_OPTIONS_RUN && j->q.add &&
-		   (j->q.force || j->q.system || j->q.pacs != NULL ||
-		    (j->q.mrd & j->q.web) != BS_OUTLINE_NONE)) {
-		rc = bs_options_wrong(&bs_command_init, "--add adds a protocol and nothing else");
-	} else if (rc == BS_OPTIONS_RUN) {
-		bs_log_init("init", BS_LOG_WARN);
-		bs_progress_use();
-		rc = place_file(j, &why);
-		if (rc == 0)
-			rc = j->q.from != NULL ? from_recording(j, &tried, &why)
-					       : from_answers(j, &why);
-		rc = rc == BS_ERR_USAGE ? bs_options_wrong(&bs_command_init, "%s", why.text)
-					: finish_job(j, rc, &tried, &why);
-	}
+	if (j->q.from != NULL && j->q.asks)
+		return bs_options_wrong("--from RECORDING: what it holds is not given beside it");
+	if (j->q.add && (j->q.force || j->q.system || j->q.pacs != NULL ||
+			 (j->q.mrd & j->q.web) != BS_OUTLINE_NONE))
+		return bs_options_wrong("--add adds a protocol and nothing else");
+	bs_log_init("init", BS_LOG_WARN);
+	bs_progress_use();
+	rc = place_file(j, &why);
+	if (rc == 0)
+		rc = j->q.from != NULL ? from_recording(j, &tried, &why) : from_answers(j, &why);
+	rc = rc == BS_ERR_USAGE ? bs_options_wrong("%s", why.text)
+				: finish_job(j, rc, &tried, &why);
 	bs_survey_free(&j->survey);
-	free(j);
 	return rc;
 }
 
@@ -399,5 +382,8 @@ const struct bs_command bs_command_init = {
 		"From a recording: reads its header and its readouts, writes a commented site file "
 		"with the protocol that reconstructs them, and does so once to see that it holds. "
 		"What the recording cannot tell is assumed, and said.",
+	.request = &(struct job){ .q = { .out = "site.cfg",
+					 .mrd = BS_OUTLINE_NONE,
+					 .web = BS_OUTLINE_NONE } },
 	.run = run_init,
 };

@@ -55,11 +55,6 @@ static const struct bs_option options[] = {
 };
 
 /* Prints an error. Returns the exit status 1. */
-static int fail(const struct bs_fail *why)
-{
-	return bs_command_fail(&bs_command_log, "%s", why->text);
-}
-
 static int list_one(const struct request *q, const char *path)
 {
 	(void)q;
@@ -68,7 +63,7 @@ static int list_one(const struct request *q, const char *path)
 	char utc[BS_UTC_BYTES];
 
 	if (bs_log_open(&r, path, &why) != 0)
-		return fail(&why);
+		return bs_command_fail("%s", why.text);
 	(void)printf(
 		"%s UTC  %016llx  %3u segments  %10.3f MB  %s  %s\n",
 		bs_utc_text(utc, "%Y-%m-%d %H:%M:%S", bs_log_begins(r)->started_ns / 1000000000),
@@ -87,7 +82,7 @@ static int prove_one(const struct request *q, const char *path)
 	if (bs_log_prove(path, q->pub, &sum, &why) != 0) {
 		(void)printf("; not proven\n");
 		(void)fflush(stdout);
-		return fail(&why);
+		return bs_command_fail("%s", why.text);
 	}
 	(void)printf("; signed, %u segment%s", sum.segments, bs_text_s(sum.segments));
 	if (sum.recovered > 0)
@@ -107,7 +102,7 @@ static int verify_one(const struct request *q, const char *path)
 
 	if (q->key != NULL && bs_signedfile_is(path)) {
 		if (bs_signed_file(q->pub, path, &why) != 0)
-			return fail(&why);
+			return bs_command_fail("%s", why.text);
 		(void)printf("%s: is what this key signed\n", path);
 		return 0;
 	}
@@ -118,7 +113,7 @@ static int verify_one(const struct request *q, const char *path)
 		return q->key != NULL;
 	}
 	if (status != 0)
-		return fail(&why);
+		return bs_command_fail("%s", why.text);
 	sum = bs_logged_sum(l);
 	(void)printf("%s: %llu messages, %llu acquisitions, %llu waveforms, %.3f MB in %u "
 		     "segment%s: ",
@@ -137,7 +132,7 @@ static int verify_one(const struct request *q, const char *path)
 		(void)printf("\n");
 	(void)fflush(stdout);
 	if (damage.code != 0)
-		status = fail(&damage);
+		status = bs_command_fail("%s", damage.text);
 	bs_logged_close(l);
 	return status;
 }
@@ -155,7 +150,7 @@ static int answers_one(const struct request *q, const char *path)
 
 	(void)q;
 	if (rc != 0)
-		return fail(&why);
+		return bs_command_fail("%s", why.text);
 	while ((rc = bs_log_next(r, &m, &why)) == 1)
 		if (bs_wire_decode(&w, m.bytes, m.len, &payload, NULL) == 0 &&
 		    w.kind == BS_WIRE_ANSWER &&
@@ -163,7 +158,7 @@ static int answers_one(const struct request *q, const char *path)
 			bs_answer_print(stdout, &a);
 	bs_log_close(r);
 	(void)fflush(stdout);
-	return rc < 0 ? fail(&why) : 0;
+	return rc < 0 ? bs_command_fail("%s", why.text) : 0;
 }
 
 /* Calls the function `one` for each log of a folder. */
@@ -180,7 +175,7 @@ static int each(const struct request *q, const char *path,
 	if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
 		return one(q, path);
 	if (bs_log_folder_list(path, &list, &count, &why) != 0)
-		return fail(&why);
+		return bs_command_fail("%s", why.text);
 	for (size_t i = 0; i < count; i++) {
 		(void)snprintf(file, sizeof(file), "%s/%s", path, list[i].name);
 		status |= one(q, file);
@@ -205,7 +200,7 @@ static int export(const char *from, const char *to)
 	int rc = bs_logged_open(&l, from, &damage, &why);
 
 	if (rc != 0)
-		return fail(&why);
+		return bs_command_fail("%s", why.text);
 	rc = bs_recording_create(&out, to, &why);
 	bs_progress_begin(&progress, "exporting", bs_logged_count(l), "acquisitions");
 	for (uint32_t i = 0; rc == 0 && i < bs_logged_count(l); i++) {
@@ -230,8 +225,8 @@ static int export(const char *from, const char *to)
 	(void)fflush(stdout);
 	bs_logged_close(l);
 	if (rc != 0)
-		return fail(&why);
-	return damage.code != 0 ? fail(&damage) : 0;
+		return bs_command_fail("%s", why.text);
+	return damage.code != 0 ? bs_command_fail("%s", damage.text) : 0;
 }
 
 static int prune(const struct request *q, const char *dir)
@@ -244,14 +239,14 @@ static int prune(const struct request *q, const char *dir)
 	rc = bs_log_folder_prune(dir, &limits, &done, &why);
 	(void)printf("%u logs of %.3f MB are removed\n", done.logs, (double)done.bytes * 1e-6);
 	(void)fflush(stdout);
-	return rc == 0 ? 0 : fail(&why);
+	return rc == 0 ? 0 : bs_command_fail("%s", why.text);
 }
 
 /* Adds the site's folders of logs and of images to dir, an array of 2. 1: an error was printed. */
 static int site_folders(const char *config, struct bs_audit_request *q,
 			char dir[2][BS_PATH_MAX_ + 8], const char **dirs)
 {
-	struct bs_site *site = bs_command_site(&bs_command_log, config);
+	struct bs_site *site = bs_command_site(config);
 
 	if (site == NULL)
 		return 1;
@@ -281,7 +276,7 @@ static int audit(const struct request *r, const struct bs_audit_request *q)
 
 	found.to = stdout;
 	if (bs_audit_run(q, &found, &sum, &why) != 0)
-		return fail(&why);
+		return bs_command_fail("%s", why.text);
 	(void)printf("%llu logs, %llu images, %llu records, %.3f MB, %llu takers%s: %llu of %u "
 		     "promises judged, %llu findings\n",
 		     (unsigned long long)sum.logs, (unsigned long long)sum.images,
@@ -302,15 +297,14 @@ static int run_audit(const struct request *r, unsigned n)
 	int status = 1;
 
 	if ((n > 0 || r->config != NULL) == r->promises)
-		return bs_options_wrong(&bs_command_log,
-					"audit: folders, -c with the site file, or --promises");
+		return bs_options_wrong("audit: folders, -c with the site file, or --promises");
 	if (r->promises) {
 		bs_promise_print(stdout);
 		return 0;
 	}
 	q.dirs = dirs = calloc(n + 3, sizeof(*dirs));
 	if (dirs == NULL)
-		return bs_command_fail(&bs_command_log, "no memory");
+		return bs_command_fail("no memory");
 	if (r->config == NULL || site_folders(r->config, &q, dir, dirs) == 0) {
 		while (dirs[have] != NULL)
 			have++;
@@ -322,7 +316,7 @@ static int run_audit(const struct request *r, unsigned n)
 	return status;
 }
 
-static int run_log(int argc, char **argv)
+static int run_log(void *request)
 {
 	static const char *const actions[] = { "list",   "verify", "answers", "audit",
 					       "export", "prune",  NULL };
@@ -333,46 +327,41 @@ static int run_log(int argc, char **argv)
 			 { "verify", verify_one },
 			 { "answers", answers_one } };
 	int (*one)(const struct request *q, const char *path) = NULL;
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_fail why;
 	struct bs_near near;
 	char hint[BS_NEAR_HINT];
-	int status = bs_options_read(&bs_command_log, &q, argc, argv);
+	int status;
 	unsigned n = 0;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	while (q.operands != NULL && q.operands[n] != NULL)
+	while (q->operands != NULL && q->operands[n] != NULL)
 		n++;
-	if (q.key != NULL && bs_seal_key_parse(q.pub, q.key, &why) != 0)
-		return bs_options_wrong(&bs_command_log, "--key: %s", why.text);
-	if (strcmp(q.action, "audit") == 0)
-		return run_audit(&q, n);
+	if (q->key != NULL && bs_seal_key_parse(q->pub, q->key, &why) != 0)
+		return bs_options_wrong("--key: %s", why.text);
+	if (strcmp(q->action, "audit") == 0)
+		return run_audit(q, n);
 	if (n == 0)
-		return bs_options_wrong(&bs_command_log, "PATH... is missing");
-	if (strcmp(q.action, "prune") == 0) {
-		if (n != 1 || (q.keep_mib == 0 && q.keep_hours == 0.0) || q.keep_mib >> 43 != 0)
-			return bs_options_wrong(&bs_command_log,
-						"prune: a folder, and --keep or --keep-hours");
-		return prune(&q, q.operands[0]);
+		return bs_options_wrong("PATH... is missing");
+	if (strcmp(q->action, "prune") == 0) {
+		if (n != 1 || (q->keep_mib == 0 && q->keep_hours == 0.0) || q->keep_mib >> 43 != 0)
+			return bs_options_wrong("prune: a folder, and --keep or --keep-hours");
+		return prune(q, q->operands[0]);
 	}
 	bs_progress_use();
-	if (strcmp(q.action, "export") == 0)
-		return n == 2 ? export(q.operands[0], q.operands[1])
-			      : bs_options_wrong(&bs_command_log,
-						 "export: a log's file and OUT.h5, no more");
+	if (strcmp(q->action, "export") == 0)
+		return n == 2 ? export(q->operands[0], q->operands[1])
+			      : bs_options_wrong("export: a log's file and OUT.h5, no more");
 	for (size_t i = 0; i < sizeof(each_log) / sizeof(each_log[0]); i++)
-		if (strcmp(q.action, each_log[i].action) == 0)
+		if (strcmp(q->action, each_log[i].action) == 0)
 			one = each_log[i].one;
 	if (one == NULL) {
-		bs_near_begin(&near, q.action);
+		bs_near_begin(&near, q->action);
 		bs_near_offer_all(&near, actions);
-		return bs_options_wrong(&bs_command_log, "no action '%s'%s", q.action,
-					bs_near_hint(&near, hint));
+		return bs_options_wrong("no action '%s'%s", q->action, bs_near_hint(&near, hint));
 	}
 	status = 0;
 	for (unsigned i = 0; i < n; i++)
-		status |= each(&q, q.operands[i], one);
+		status |= each(q, q->operands[i], one);
 	return status;
 }
 
@@ -385,5 +374,6 @@ const struct bs_command bs_command_log = {
 		 "key signed. export: "
 		 "the same, after what can be read is written. audit: exit status 1 when a promise "
 		 "of the pages is found broken; it reads only, also beside a service that runs.",
+	.request = &(struct request){ 0 },
 	.run = run_log,
 };

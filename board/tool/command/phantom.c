@@ -225,7 +225,7 @@ _Static_assert(sizeof(options) / sizeof(options[0]) <= BS_OPTIONS_MAX, "room for
 
 static int from_site(struct request *q)
 {
-	struct bs_site *site = bs_command_site(&bs_command_phantom, q->config);
+	struct bs_site *site = bs_command_site(q->config);
 	const struct bs_protocol *p;
 	struct bs_fail why;
 	int rc = 0;
@@ -236,7 +236,7 @@ static int from_site(struct request *q)
 	if (p != NULL)
 		q->protocol = *p;
 	else
-		rc = bs_command_fail(&bs_command_phantom, "%s: %s", q->config, why.text);
+		rc = bs_command_fail("%s: %s", q->config, why.text);
 	free(site);
 	return rc;
 }
@@ -247,12 +247,11 @@ static int fill_cartesian(struct request *q)
 	struct bs_protocol *p = &q->protocol;
 
 	if (q->encoded.axes != 0 && q->encoded.axes != p->dims)
-		return bs_options_wrong(&bs_command_phantom, "--encoded has %u axes, --matrix %u",
-					q->encoded.axes, p->dims);
+		return bs_options_wrong("--encoded has %u axes, --matrix %u", q->encoded.axes,
+					p->dims);
 	for (int a = 0; a < 3 && q->encoded.axes != 0; a++) {
 		if (q->encoded.size[a] < p->matrix[a])
-			return bs_options_wrong(&bs_command_phantom,
-						"--encoded: %u is less than the matrix's %u",
+			return bs_options_wrong("--encoded: %u is less than the matrix's %u",
 						q->encoded.size[a], p->matrix[a]);
 		p->encoded[a] = q->encoded.size[a];
 	}
@@ -274,11 +273,10 @@ static int fill_in(struct request *q)
 	size_t n = strlen(q->name);
 
 	if (q->matrix.axes == 0)
-		return bs_options_wrong(&bs_command_phantom,
-					"--matrix is missing, or -c FILE -p PROTOCOL");
+		return bs_options_wrong("--matrix is missing, or -c FILE -p PROTOCOL");
 	if (n == 0 || n >= sizeof(p->name))
-		return bs_options_wrong(&bs_command_phantom, "--name %s: not 1 to %zu bytes",
-					q->name, sizeof(p->name) - 1);
+		return bs_options_wrong("--name %s: not 1 to %zu bytes", q->name,
+					sizeof(p->name) - 1);
 	memcpy(p->name, q->name, n + 1);
 	p->method = bs_method_direct(type == BS_TRAJ_CARTESIAN);
 	p->dims = q->matrix.axes;
@@ -286,20 +284,19 @@ static int fill_in(struct request *q)
 	memcpy(p->encoded, p->matrix, sizeof(p->encoded));
 	for (int a = 0; a < 3; a++) {
 		if (!(q->fov_mm[a] >= 0.0 && q->fov_mm[a] <= 1e5))
-			return bs_options_wrong(&bs_command_phantom, "--fov-mm: not up to 1e5 mm");
+			return bs_options_wrong("--fov-mm: not up to 1e5 mm");
 		p->fov_mm[a] = (float)q->fov_mm[a];
 	}
 	if (type == BS_TRAJ_CARTESIAN)
 		return fill_cartesian(q);
 	if (q->encoded.axes != 0)
-		return bs_options_wrong(&bs_command_phantom, "--encoded is for cartesian");
+		return bs_options_wrong("--encoded is for cartesian");
 	if (p->samples == 0 && (type == BS_TRAJ_RADIAL2D || type == BS_TRAJ_RADIAL3D))
 		p->samples = 2 * p->matrix[0];
 	if (p->readouts == 0 && type == BS_TRAJ_RADIAL2D)
 		p->readouts = (uint32_t)ceil(1.5707963267948966 * p->matrix[0]);
 	if (p->samples == 0 || p->readouts == 0)
-		return bs_options_wrong(&bs_command_phantom,
-					"this trajectory needs --samples and --readouts");
+		return bs_options_wrong("this trajectory needs --samples and --readouts");
 	return 0;
 }
 
@@ -312,16 +309,13 @@ static int choose_lines(struct request *q)
 	if (!q->like_scanner)
 		return 0;
 	if (p->traj.type != BS_TRAJ_CARTESIAN)
-		return bs_options_wrong(&bs_command_phantom,
-					"lines as a scanner sends them are cartesian");
+		return bs_options_wrong("lines as a scanner sends them are cartesian");
 	lines = (uint64_t)p->encoded[1] * (p->encoded[2] > 0 ? p->encoded[2] : 1);
 	if (q->config == NULL && p->readouts != lines)
-		return bs_options_wrong(&bs_command_phantom,
-					"--readouts: lines are chosen by --accel, --partial-y and "
+		return bs_options_wrong("--readouts: lines are chosen by --accel, --partial-y and "
 					"--partial-z");
 	if (q->asymmetry >= p->samples || q->asymmetry > p->encoded[0] / 2)
-		return bs_options_wrong(&bs_command_phantom,
-					"--asymmetry %u: the center of %u samples would be missing",
+		return bs_options_wrong("--asymmetry %u: the center of %u samples would be missing",
 					q->asymmetry, p->encoded[0]);
 	p->readouts = (uint32_t)lines;
 	p->samples -= q->asymmetry;
@@ -336,11 +330,11 @@ static int set_receiver(struct request *q)
 	if (!q->receiver)
 		return 0;
 	if (!(q->scan.snr > 0.0))
-		return bs_options_wrong(&bs_command_phantom, "noise needs --snr above 0");
+		return bs_options_wrong("noise needs --snr above 0");
 	if (q->noise.axes == 3)
-		return bs_options_wrong(&bs_command_phantom, "--noise-scan: not N,M");
+		return bs_options_wrong("--noise-scan: not N,M");
 	if (q->noise.axes == 0 && q->scan.plan.noise_only)
-		return bs_options_wrong(&bs_command_phantom, "--noise-only needs --noise-scan");
+		return bs_options_wrong("--noise-only needs --noise-scan");
 	if (q->noise.axes != 0) {
 		q->scan.plan.noise = q->noise.size[0];
 		v->scan_samples = q->noise.size[1];
@@ -354,18 +348,16 @@ static int complete_request(struct request *q)
 	int rc;
 
 	if ((q->config == NULL) != (q->site_protocol == NULL))
-		return bs_options_wrong(&bs_command_phantom, "-c and -p go together");
+		return bs_options_wrong("-c and -p go together");
 	if (q->config != NULL && q->own_sizes)
-		return bs_options_wrong(&bs_command_phantom,
-					"sizes come from %s: not from options, too", q->config);
+		return bs_options_wrong("sizes come from %s: not from options, too", q->config);
 	if (q->motion[0] >= 1.0)
-		return bs_options_wrong(&bs_command_phantom, "--motion: A must be below 1");
+		return bs_options_wrong("--motion: A must be below 1");
 	for (int i = 0; i < 3; i++)
 		q->scan.delayed = q->scan.delayed || q->scan.delay[i] != 0.0;
 	if (!q->scan.plan.epi && (q->scan.ramp_us > 0 || q->scan.epi_phase != 0.0 ||
 				  q->scan.epi_shift != 0.0 || q->scan.epi_drift != 0.0))
-		return bs_options_wrong(&bs_command_phantom,
-					"--ramp-us, --epi-phase, --epi-shift and --epi-drift go "
+		return bs_options_wrong("--ramp-us, --epi-phase, --epi-shift and --epi-drift go "
 					"with --epi");
 	q->scan.coil_sphere = q->scan.coil_sphere || q->scan.plan.multiband.bands > 1;
 	q->scan.motion = q->motion[0];
@@ -480,27 +472,14 @@ static int simulate(struct request *q, struct bs_fail *why)
 	return rc;
 }
 
-static int run_phantom(int argc, char **argv)
+static int run_phantom(void *request)
 {
-	struct request q = {
-		.name = "phantom",
-		.protocol = { .coils = 1,
-			      .slices = 1,
-			      .contrasts = 1,
-			      .traj.type = BS_TRAJ_RADIAL2D },
-		.scan = { .repetitions = 1,
-			  .seed = 1,
-			  .dwell_us = 4.0,
-			  .receiver.scan_dwell_us = 5.0 },
-	};
+	struct request *q = request;
 	struct bs_fail why;
-	int status = bs_options_read(&bs_command_phantom, &q, argc, argv);
+	int status = complete_request(q);
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	status = complete_request(&q);
-	if (status == 0 && simulate(&q, &why) != 0)
-		status = bs_command_fail(&bs_command_phantom, "%s", why.text);
+	if (status == 0 && simulate(q, &why) != 0)
+		status = bs_command_fail("%s", why.text);
 	return status;
 }
 
@@ -508,5 +487,17 @@ const struct bs_command bs_command_phantom = {
 	.name = "phantom",
 	.summary = "a simulated scan as a recording, and its true image",
 	.options = options,
+	.request =
+		&(struct request){
+			.name = "phantom",
+			.protocol = { .coils = 1,
+				      .slices = 1,
+				      .contrasts = 1,
+				      .traj.type = BS_TRAJ_RADIAL2D },
+			.scan = { .repetitions = 1,
+				  .seed = 1,
+				  .dwell_us = 4.0,
+				  .receiver.scan_dwell_us = 5.0 },
+		},
 	.run = run_phantom,
 };

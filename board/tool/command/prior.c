@@ -214,7 +214,7 @@ static int make_prior(struct request *q, struct bs_fail *why)
 	int rc = 0;
 
 	if (q->scan != NULL) {
-		site = q->config != NULL ? bs_command_site(&bs_command_prior, q->config) : NULL;
+		site = q->config != NULL ? bs_command_site(q->config) : NULL;
 		rc = site != NULL ? make_for(q, site, &w, why)
 				  : bs_fail(why, BS_ERR_CONFIG, "--scan: no valid site file (-c)");
 	} else {
@@ -235,18 +235,14 @@ static int make_prior(struct request *q, struct bs_fail *why)
 	return rc;
 }
 
-static int run_prior(int argc, char **argv)
+static int run_prior(void *request)
 {
-	struct request q = { .spec = { .edge = 0.05, .outside = 1.0 } };
+	struct request *q = request;
 	struct bs_fail why;
-	int rc;
-	int status = bs_options_read(&bs_command_prior, &q, argc, argv);
+	const int rc = make_prior(q, &why);
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	rc = make_prior(&q, &why);
-	free(q.images);
-	return rc == 0 ? 0 : bs_command_fail(&bs_command_prior, "%s", why.text);
+	free(q->images);
+	return rc == 0 ? 0 : bs_command_fail("%s", why.text);
 }
 
 const struct bs_command bs_command_prior = {
@@ -257,5 +253,6 @@ const struct bs_command bs_command_prior = {
 		 "scale of its largest value; an edge that one of them has is kept in all: for "
 		 "echoes or contrasts of one anatomy.",
 	.options = options,
+	.request = &(struct request){ .spec = { .edge = 0.05, .outside = 1.0 } },
 	.run = run_prior,
 };

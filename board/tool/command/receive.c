@@ -1,10 +1,8 @@
 /* board/tool/command/receive.c - boreside receive: an archive that asks, and has each image once */
-#define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "board/tool/command/tools.h"
 #include "board/emit/folder.h"
@@ -145,23 +143,21 @@ static int find_url(struct job *j)
 
 	if (j->q.url != NULL) {
 		(void)snprintf(j->url, sizeof(j->url), "%s", j->q.url);
-		rc = bs_command_seal(&bs_command_receive, &j->keys, NULL, j->url, j->q.key,
-				     j->q.service);
+		rc = bs_command_seal(&j->keys, NULL, j->url, j->q.key, j->q.service);
 		j->sealed = rc > 0;
 		return rc < 0;
 	}
-	site = bs_command_site(&bs_command_receive, j->q.config);
+	site = bs_command_site(j->q.config);
 	if (site == NULL)
 		return 1;
 	off = site->images_url[0] == '\0';
 	(void)snprintf(j->url, sizeof(j->url), "%s", site->images_url);
-	rc = bs_command_seal(&bs_command_receive, &j->keys, site, j->url, j->q.key, j->q.service);
+	rc = bs_command_seal(&j->keys, site, j->url, j->q.key, j->q.service);
 	j->sealed = rc > 0;
 	free(site);
 	if (rc < 0)
 		return 1;
-	return off ? bs_command_fail(&bs_command_receive,
-				     "%s: endpoints.images is off: nobody may ask", j->q.config)
+	return off ? bs_command_fail("%s: endpoints.images is off: nobody may ask", j->q.config)
 		   : 0;
 }
 
@@ -186,45 +182,41 @@ static int prepare_job(struct job *j, struct bs_fail *why)
 	return rc;
 }
 
-static int run_receive(int argc, char **argv)
+static int run_receive(void *request)
 {
-	struct job j = { .q = { .name = "archive", .type = "mrd", .message_mib = 512 },
-			 .images = { .socket = { .socket = -1 } } };
+	struct job *j = request;
 	struct bs_fail why = { 0 };
 	char types[BS_SINK_WORDS];
-	int rc = bs_options_read(&bs_command_receive, &j.q, argc, argv);
+	int rc;
 
-	if (rc != BS_OPTIONS_RUN)
-		return rc;
-	if ((j.q.config == NULL) == (j.q.url == NULL))
-		return bs_options_wrong(&bs_command_receive, "one of -c FILE and --url URL");
-	if (!bs_wire_taker_good(j.q.name))
-		return bs_options_wrong(&bs_command_receive,
-					"--name '%s': letters, digits, '.', '_' and '-', 63 at "
+	if ((j->q.config == NULL) == (j->q.url == NULL))
+		return bs_options_wrong("one of -c FILE and --url URL");
+	if (!bs_wire_taker_good(j->q.name))
+		return bs_options_wrong("--name '%s': letters, digits, '.', '_' and '-', 63 at "
 					"most, the first no '.'",
-					j.q.name);
-	j.sink = bs_sink_find(j.q.type);
-	if (j.sink == NULL || strcmp(j.sink->type, j.q.type) != 0)
-		return bs_options_wrong(&bs_command_receive, "--type '%s': %s", j.q.type,
+					j->q.name);
+	j->sink = bs_sink_find(j->q.type);
+	if (j->sink == NULL || strcmp(j->sink->type, j->q.type) != 0)
+		return bs_options_wrong("--type '%s': %s", j->q.type,
 					bs_sink_words(types, sizeof(types), false));
 	bs_log_init("receive", BS_LOG_INFO);
-	if (find_url(&j) != 0)
+	if (find_url(j) != 0)
 		return 1;
-	rc = prepare_job(&j, &why);
+	rc = prepare_job(j, &why);
 	if (rc == 0) {
-		bs_log(BS_LOG_INFO, "'%s' has all up to %" PRIu64 "; asks %s", j.q.name,
-		       j.images.has, j.url);
-		rc = receive_images(&j, &why);
+		bs_log(BS_LOG_INFO, "'%s' has all up to %" PRIu64 "; asks %s", j->q.name,
+		       j->images.has, j->url);
+		rc = receive_images(j, &why);
 		bs_log(BS_LOG_INFO, "%" PRIu64 " images filed, up to %" PRIu64 "; %" PRIu64 " gaps",
-		       j.filed, j.images.has, j.images.missed);
+		       j->filed, j->images.has, j->images.missed);
 	}
 	if (rc != 0) {
 		bs_log(BS_LOG_ERROR, "%s: %s", bs_err_name(rc), why.text);
 	}
-	bs_collector_close(&j.images);
-	bs_seal_keys_wipe(&j.keys);
-	free(j.pixels);
-	free(j.attributes);
+	bs_collector_close(&j->images);
+	bs_seal_wipe_bytes(&j->keys, sizeof(j->keys));
+	free(j->pixels);
+	free(j->attributes);
 	return rc == 0 ? 0 : 1;
 }
 
@@ -234,5 +226,7 @@ const struct bs_command bs_command_receive = {
 	.options = options,
 	.notes = "Images lie in DIR, each named by its scan and its number; DIR/NAME.cursor is the "
 		 "number of the last one. Killed at any moment and started again it goes on.",
+	.request = &(struct job){ .q = { .name = "archive", .type = "mrd", .message_mib = 512 },
+				  .images = { .socket = { .socket = -1 } } },
 	.run = run_receive,
 };

@@ -1,5 +1,4 @@
 /* board/tool/command/recon.c - boreside recon: the service's pipeline in one process */
-#define _POSIX_C_SOURCE 200809L /* for open_memstream */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -405,7 +404,7 @@ static int prepare_job(struct job *j, struct bs_fail *why)
 	if (j->sink == NULL)
 		return bs_fail(why, BS_ERR_USAGE, "%s: an image file ends in %s", j->out,
 			       bs_sink_words(endings, sizeof(endings), true));
-	j->site = bs_command_site(&bs_command_recon, j->config);
+	j->site = bs_command_site(j->config);
 	if (j->site == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", j->config);
 	/* if the folder cannot be made, arming says what it cannot keep */
@@ -558,35 +557,29 @@ static int folder(struct job *j)
 	return rc == 0 ? 0 : 1;
 }
 
-static int run_recon(int argc, char **argv)
+static int run_recon(void *request)
 {
-	static struct job j;
+	struct job *j = request;
 	char words[BS_RANKS_WORDS];
 	struct bs_fail why = { 0 };
 	struct stat st;
 	bool many;
-	int rc;
 
-	j.rounds.edge = 0.08;
-	rc = bs_options_read(&bs_command_recon, &j, argc, argv);
-	if (rc != BS_OPTIONS_RUN)
-		return rc;
-	if (j.w_out != NULL && j.rounds.rounds == 0)
-		return bs_options_wrong(&bs_command_recon,
-					"--w-out %s: without --rounds there is no W to keep",
-					j.w_out);
-	if (bs_ranks_read(&j.ranks, &why) != 0)
-		return bs_command_fail(&bs_command_recon, "%s", why.text);
-	(void)bs_ranks_words(words, &j.ranks);
-	(void)snprintf(j.who, sizeof(j.who), "recon%s%s", j.ranks.launched ? " " : "", words);
-	bs_log_init(j.who, BS_LOG_INFO);
+	if (j->w_out != NULL && j->rounds.rounds == 0)
+		return bs_options_wrong("--w-out %s: without --rounds there is no W to keep",
+					j->w_out);
+	if (bs_ranks_read(&j->ranks, &why) != 0)
+		return bs_command_fail("%s", why.text);
+	(void)bs_ranks_words(words, &j->ranks);
+	(void)snprintf(j->who, sizeof(j->who), "recon%s%s", j->ranks.launched ? " " : "", words);
+	bs_log_init(j->who, BS_LOG_INFO);
 	bs_progress_use();
-	j.recording = bs_recording_in(j.recording, j.group);
-	many = stat(j.recording, &st) == 0 && S_ISDIR(st.st_mode);
-	j.shared = many || j.ranks.launched;
-	j.share.part = j.ranks.rank;
-	j.share.parts = j.ranks.size;
-	return many ? folder(&j) : one(&j, j.recording, j.out) != 0;
+	j->recording = bs_recording_in(j->recording, j->group);
+	many = stat(j->recording, &st) == 0 && S_ISDIR(st.st_mode);
+	j->shared = many || j->ranks.launched;
+	j->share.part = j->ranks.rank;
+	j->share.parts = j->ranks.size;
+	return many ? folder(j) : one(j, j->recording, j->out) != 0;
 }
 
 const struct bs_command bs_command_recon = {
@@ -596,5 +589,6 @@ const struct bs_command bs_command_recon = {
 		 "once. OUT.job says what they are of: the same command, with any N, makes what is "
 		 "missing and nothing again.",
 	.options = options,
+	.request = &(struct job){ .rounds.edge = 0.08 },
 	.run = run_recon,
 };

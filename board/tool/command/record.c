@@ -185,31 +185,29 @@ static int record_scans(struct job *j, struct bs_fail *why)
 	return rc;
 }
 
-static int run_record(int argc, char **argv)
+static int run_record(void *request)
 {
 	static struct bs_worker_env env;
-	struct job j = { .q = { .message_mib = 16, .segment_mib = 64 }, .env = &env };
+	struct job *j = request;
 	struct bs_site *site;
 	struct bs_fail why = { 0 };
-	int rc = bs_options_read(&bs_command_record, &j.q, argc, argv);
+	int rc;
 
-	if (rc != BS_OPTIONS_RUN)
-		return rc;
-	if (j.q.segment_mib <= j.q.message_mib)
-		return bs_options_wrong(&bs_command_record,
-					"--segment %u: not larger than --message %u",
-					j.q.segment_mib, j.q.message_mib);
+	if (j->q.segment_mib <= j->q.message_mib)
+		return bs_options_wrong("--segment %u: not larger than --message %u",
+					j->q.segment_mib, j->q.message_mib);
 	bs_log_init("record", BS_LOG_INFO);
-	site = bs_command_site(&bs_command_record, j.q.config);
+	site = bs_command_site(j->q.config);
 	if (site == NULL)
 		return 1;
 	env.site = *site;
 	free(site);
-	reduce_site(&env.site, &j.q);
-	env.record_bytes = j.q.message_mib * MIB;
-	env.segment_bytes = j.q.segment_mib * MIB;
-	j.stop = bs_command_stop();
-	rc = record_scans(&j, &why);
+	reduce_site(&env.site, &j->q);
+	j->env = &env;
+	env.record_bytes = j->q.message_mib * MIB;
+	env.segment_bytes = j->q.segment_mib * MIB;
+	j->stop = bs_command_stop();
+	rc = record_scans(j, &why);
 	return rc == 0 ? 0 : 1;
 }
 
@@ -219,5 +217,6 @@ const struct bs_command bs_command_record = {
 	.options = options,
 	.notes = "In place of `boreside serve`, at the same endpoint. A message is acknowledged "
 		 "as durable once it is on the disk.",
+	.request = &(struct job){ .q = { .message_mib = 16, .segment_mib = 64 } },
 	.run = run_record,
 };

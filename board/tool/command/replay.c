@@ -204,8 +204,7 @@ static int play(struct request *q, struct bs_replay *r, struct bs_endpoint *e)
 		if (q->o.progress != NULL)
 			(void)fputs("\r\033[K", stderr);
 		if (rc != 0)
-			return bs_command_fail(&bs_command_replay, "%s: %s", bs_err_name(rc),
-					       why.text);
+			return bs_command_fail("%s: %s", bs_err_name(rc), why.text);
 		print_report(report.session, &report);
 		if (q->obeying.scanner != NULL)
 			bs_obeying_end(&q->obeying, (uint32_t)n);
@@ -270,12 +269,10 @@ static int stream(struct request *q)
 	int status;
 
 	if (bs_replay_open(&r, q->recording, q->limit, &why) != 0)
-		return bs_command_fail(&bs_command_replay, "%s%s", why.text,
-				       bs_place_hint(q->recording, hint));
+		return bs_command_fail("%s%s", why.text, bs_place_hint(q->recording, hint));
 	if (q->repeat > 0 && bs_replay_repeat(r, q->repeat, &why) != 0) {
 		bs_replay_close(r);
-		return bs_command_fail(&bs_command_replay, "--repeat: %s: %s", q->recording,
-				       why.text);
+		return bs_command_fail("--repeat: %s: %s", q->recording, why.text);
 	}
 	(void)printf("%s: %u acquisitions, %s\n", q->recording, bs_replay_count(r),
 		     q->asap ? "as fast as the service takes them"
@@ -288,7 +285,7 @@ static int stream(struct request *q)
 	    (q->obeying.count > 0 && bs_obeying_open(&q->obeying, r, &q->o, &why) != 0)) {
 		bs_faults_free(&q->faults);
 		bs_replay_close(r);
-		return bs_command_fail(&bs_command_replay, "%s", why.text);
+		return bs_command_fail("%s", why.text);
 	}
 	q->o.stop = bs_command_stop();
 	bs_endpoint_tune_malloc(16u << 20);
@@ -296,62 +293,57 @@ static int stream(struct request *q)
 	(void)prctl(PR_SET_TIMERSLACK, 1000UL);
 	if (bs_endpoint_connect_sealed(&e, BS_ENDPOINT_KSPACE, q->url, BS_REPLAY_MESSAGE_MAX,
 				       q->sealed ? &q->keys : NULL, &why) != 0) {
-		status = bs_command_fail(&bs_command_replay, "%s", why.text);
+		status = bs_command_fail("%s", why.text);
 	} else {
 		status = play(q, r, &e);
 		bs_endpoint_close(&e);
 	}
 	if (bs_obeying_close(&q->obeying, &why) != 0)
-		status = bs_command_fail(&bs_command_replay, "%s", why.text);
+		status = bs_command_fail("%s", why.text);
 	if (answers != NULL && (ferror(answers) != 0) + (fclose(answers) != 0) > 0)
-		status = bs_command_fail(&bs_command_replay, "%s: cannot be written", q->answers);
+		status = bs_command_fail("%s: cannot be written", q->answers);
 	bs_faults_free(&q->faults);
 	bs_replay_close(r);
 	return status;
 }
 
-static int run_replay(int argc, char **argv)
+static int run_replay(void *request)
 {
-	struct request q = { .loops = 1, .patience_s = 10.0, .o.protocol = "" };
+	struct request *q = request;
 	struct bs_site *site = NULL;
 	struct bs_fail why;
-	int status = bs_options_read(&bs_command_replay, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if ((q.config == NULL) == (q.url == NULL))
-		return bs_options_wrong(&bs_command_replay, "either -c FILE or --url URL");
-	if (q.asap && q.o.speed != 0.0)
-		return bs_options_wrong(&bs_command_replay,
-					"--asap and --speed exclude each other");
-	if (q.obeying.o.motion[0] > 0.0) {
-		if (q.answers != NULL || q.plan != NULL)
-			return bs_options_wrong(&bs_command_replay,
-						"--obey goes without --answers and --faults");
-		if (bs_obeying_read(&q.obeying, &why) != 0)
-			return bs_options_wrong(&bs_command_replay, "%s", why.text);
-		q.loops = q.obeying.count;
+	if ((q->config == NULL) == (q->url == NULL))
+		return bs_options_wrong("either -c FILE or --url URL");
+	if (q->asap && q->o.speed != 0.0)
+		return bs_options_wrong("--asap and --speed exclude each other");
+	if (q->obeying.o.motion[0] > 0.0) {
+		if (q->answers != NULL || q->plan != NULL)
+			return bs_options_wrong("--obey goes without --answers and --faults");
+		if (bs_obeying_read(&q->obeying, &why) != 0)
+			return bs_options_wrong("%s", why.text);
+		q->loops = q->obeying.count;
 	}
-	if (!q.asap && q.o.speed == 0.0)
-		q.o.speed = 1.0;
-	q.recording = bs_recording_in(q.recording, q.group);
-	q.o.patience_ns = llrint(q.patience_s * 1e9);
-	while (q.o.session == 0)
-		if (getrandom(&q.o.session, sizeof(q.o.session), 0) != sizeof(q.o.session))
-			return bs_command_fail(&bs_command_replay,
-					       "no random number for a session");
+	if (!q->asap && q->o.speed == 0.0)
+		q->o.speed = 1.0;
+	q->recording = bs_recording_in(q->recording, q->group);
+	q->o.patience_ns = llrint(q->patience_s * 1e9);
+	while (q->o.session == 0)
+		if (getrandom(&q->o.session, sizeof(q->o.session), 0) != sizeof(q->o.session))
+			return bs_command_fail("no random number for a session");
 	if (isatty(STDERR_FILENO))
-		q.o.progress = show_progress;
-	if (q.url == NULL) {
-		site = bs_command_site(&bs_command_replay, q.config);
+		q->o.progress = show_progress;
+	if (q->url == NULL) {
+		site = bs_command_site(q->config);
 		if (site == NULL)
 			return 1;
-		q.url = site->kspace_url;
+		q->url = site->kspace_url;
 	}
-	status = bs_command_seal(&bs_command_replay, &q.keys, site, q.url, q.key, q.service);
-	q.sealed = status > 0;
-	status = status < 0 ? 1 : stream(&q);
-	bs_seal_keys_wipe(&q.keys);
+	status = bs_command_seal(&q->keys, site, q->url, q->key, q->service);
+	q->sealed = status > 0;
+	status = status < 0 ? 1 : stream(q);
+	bs_seal_wipe_bytes(&q->keys, sizeof(q->keys));
 	free(site);
 	return status;
 }
@@ -368,5 +360,6 @@ const struct bs_command bs_command_replay = {
 		 "for stall's; 'for good' behind drop, corrupt and truncate: each time it is sent. "
 		 "board/doc/FAULTS.md says what each does. The same SEED draws the same faults; "
 		 "they are printed.",
+	.request = &(struct request){ .loops = 1, .patience_s = 10.0, .o.protocol = "" },
 	.run = run_replay,
 };

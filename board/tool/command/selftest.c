@@ -29,7 +29,7 @@ static int test_one(const struct bs_site *site, const struct bs_protocol *p, str
 	int rc = bs_armed_open(&a, site, p, team, &why);
 
 	if (rc != 0)
-		return bs_command_fail(&bs_command_selftest, "%s: %s", p->name, why.text);
+		return bs_command_fail("%s: %s", p->name, why.text);
 	begun_ns = bs_now_ns();
 	rc = bs_selftest(&t, &a, team, &why);
 	(void)printf("%-20s %s: ", p->name, bs_armed_engine(&a));
@@ -45,31 +45,29 @@ static int test_one(const struct bs_site *site, const struct bs_protocol *p, str
 	return rc != 0;
 }
 
-static int run_selftest(int argc, char **argv)
+static int run_selftest(void *request)
 {
-	struct request q = { 0 };
+	struct request *q = request;
 	struct bs_team *team = NULL;
 	struct bs_site *site;
 	struct bs_fail why = { 0 };
 	unsigned found = 0;
-	int status = bs_options_read(&bs_command_selftest, &q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	site = bs_command_site(&bs_command_selftest, q.config);
+	site = bs_command_site(q->config);
 	if (site == NULL)
 		return 1;
 	status = bs_team_open(&team, (int)site->threads, &why);
 	if (status != 0)
-		status = bs_command_fail(&bs_command_selftest, "%s", why.text);
+		status = bs_command_fail("%s", why.text);
 	for (uint32_t i = 0; team != NULL && i < site->protocols; i++)
-		if (q.protocol == NULL || strcmp(site->protocol[i].name, q.protocol) == 0) {
+		if (q->protocol == NULL || strcmp(site->protocol[i].name, q->protocol) == 0) {
 			status |= test_one(site, &site->protocol[i], team);
 			found++;
 		}
 	if (team != NULL && found == 0)
-		status = bs_command_fail(&bs_command_selftest, "no protocol '%s'",
-					 q.protocol != NULL ? q.protocol : "");
+		status =
+			bs_command_fail("no protocol '%s'", q->protocol != NULL ? q->protocol : "");
 	bs_team_close(team);
 	free(site);
 	return status;
@@ -81,5 +79,6 @@ const struct bs_command bs_command_selftest = {
 	.options = options,
 	.after = "Exit status 1 when a protocol is off by more than its tolerance, or cannot be "
 		 "armed. What a protocol has that is not tested is said. See board/doc/OPERATE.md.",
+	.request = &(struct request){ 0 },
 	.run = run_selftest,
 };

@@ -104,7 +104,7 @@ static int open_protocol(struct work *w, struct bs_fail *why)
 	const struct bs_plan *plan;
 	char solvers[64];
 
-	w->site = bs_command_site(&bs_command_tune, w->q.config);
+	w->site = bs_command_site(w->q.config);
 	if (w->site == NULL)
 		return bs_fail(why, BS_ERR_CONFIG, "%s is not valid", w->q.config);
 	p = bs_config_choose(w->site, w->q.name, NULL, why);
@@ -303,9 +303,9 @@ static int propose(struct work *w)
 	if (!isfinite(found) && y[by_width ? last : 0] <= limit)
 		found = w->lambda[by_width ? last : 0];
 	if (!isfinite(found))
-		return bs_command_fail(
-			&bs_command_tune, "no lambda from %g to %g has a %s of at most %g",
-			w->q.lambda[0], w->q.lambda[1], by_width ? "width" : "noise", limit);
+		return bs_command_fail("no lambda from %g to %g has a %s of at most %g",
+				       w->q.lambda[0], w->q.lambda[1], by_width ? "width" : "noise",
+				       limit);
 	(void)printf("proposed: lambda %.3g\n", found);
 	width = width_of(w, found, &gain);
 	print_row(found, noise_of(w, found), width, gain,
@@ -434,36 +434,29 @@ static int scan(struct work *w, struct bs_fail *why)
 	return rc;
 }
 
-static int run_tune(int argc, char **argv)
+static int run_tune(void *request)
 {
-	struct work w = { .q = { .noise = 1.0,
-				 .lambda = { 1e-4, 1e2 },
-				 .steps = 13,
-				 .trials = 4,
-				 .radius = 2.0 } };
+	struct work *w = request;
 	struct bs_fail why = { 0 };
 	int rc;
-	int status = bs_options_read(&bs_command_tune, &w.q, argc, argv);
+	int status;
 
-	if (status != BS_OPTIONS_RUN)
-		return status;
-	if (w.q.lambda[1] <= w.q.lambda[0])
-		return bs_options_wrong(&bs_command_tune, "--lambda: HI must be above LO");
-	if (w.q.resolution > 0.0 && w.q.max_noise > 0.0)
-		return bs_options_wrong(&bs_command_tune,
-					"--resolution and --max-noise exclude each other");
+	if (w->q.lambda[1] <= w->q.lambda[0])
+		return bs_options_wrong("--lambda: HI must be above LO");
+	if (w->q.resolution > 0.0 && w->q.max_noise > 0.0)
+		return bs_options_wrong("--resolution and --max-noise exclude each other");
 	status = 0;
 	bs_progress_use();
-	rc = open_protocol(&w, &why);
-	if (rc == 0 && w.q.recording == NULL)
-		rc = open_solver(&w, &why);
+	rc = open_protocol(w, &why);
+	if (rc == 0 && w->q.recording == NULL)
+		rc = open_solver(w, &why);
 	if (rc == 0)
-		rc = w.q.recording != NULL ? scan(&w, &why) : tune(&w, &why);
+		rc = w->q.recording != NULL ? scan(w, &why) : tune(w, &why);
 	if (rc != 0)
-		status = bs_command_fail(&bs_command_tune, "%s", why.text);
-	else if (w.q.recording == NULL && (w.q.resolution > 0.0 || w.q.max_noise > 0.0))
-		status = propose(&w);
-	close_work(&w);
+		status = bs_command_fail("%s", why.text);
+	else if (w->q.recording == NULL && (w->q.resolution > 0.0 || w->q.max_noise > 0.0))
+		status = propose(w);
+	close_work(w);
 	return status;
 }
 
@@ -477,5 +470,10 @@ const struct bs_command bs_command_tune = {
 		 "lambda takes signal along with noise. kept (--ball) is what a lesion, whose data "
 		 "is put in, has of its contrast.",
 	.options = options,
+	.request = &(struct work){ .q = { .noise = 1.0,
+					  .lambda = { 1e-4, 1e2 },
+					  .steps = 13,
+					  .trials = 4,
+					  .radius = 2.0 } },
 	.run = run_tune,
 };

@@ -1,5 +1,4 @@
 /* board/tool/command/tunescan.c - see tunescan.h */
-#define _GNU_SOURCE /* M_PI */
 #include "board/tool/command/tunescan.h"
 
 #include <math.h>

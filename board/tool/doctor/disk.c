@@ -1,5 +1,4 @@
 /* board/tool/doctor/disk.c - see finding.h: the folders that the service writes in */
-#define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* board/tool/doctor/machine.c - see machine.h */
-#define _GNU_SOURCE
 #include "board/tool/doctor/machine.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 /* board/tool/doctor/socket.c - see finding.h: the endpoints */
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,5 +1,4 @@
 /* board/tool/forget/files.c - image files of one study; see forget.h */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -98,21 +97,15 @@ static bool is_named(const struct bs_forget *f, const char *name)
 	return false;
 }
 
-static bool ends_in(const char *name, const char *tail)
-{
-	const size_t n = strlen(name);
-
-	return n > strlen(tail) && strcmp(name + n - strlen(tail), tail) == 0;
-}
-
 /* A 4D series has a file of lines beside it. */
 static int remove_beside(struct bs_forget *f, const char *path, struct bs_fail *why)
 {
+	const size_t stem = bs_text_stem(path, ".4d.nii");
 	char beside[4096];
 
-	if (!ends_in(path, ".4d.nii"))
+	if (stem == 0)
 		return 0;
-	(void)snprintf(beside, sizeof(beside), "%.*stxt", (int)(strlen(path) - 3), path);
+	(void)snprintf(beside, sizeof(beside), "%.*s.4d.txt", (int)stem, path);
 	return access(beside, F_OK) == 0 ? bs_forget_remove(f, beside, why) : 0;
 }
 
@@ -122,7 +115,8 @@ static int look_at_file(struct bs_forget *f, const char *dir, const char *name, 
 	int rc;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	if (ends_in(name, ".cfl") || ends_in(name, ".hdr") || ends_in(name, ".nii.gz")) {
+	if (bs_text_stem(name, ".cfl") > 0 || bs_text_stem(name, ".hdr") > 0 ||
+	    bs_text_stem(name, ".nii.gz") > 0) {
 		if (is_named(f, name)) {
 			(void)printf("left %s: it has the name of a scan that was found, and "
 				     "nothing in it that says whose it is\n",
@@ -141,7 +135,7 @@ static int look_at_file(struct bs_forget *f, const char *dir, const char *name, 
 
 static int image_name(const struct dirent *e)
 {
-	return strncmp(e->d_name, "uid", 3) == 0 && !ends_in(e->d_name, ".txt");
+	return strncmp(e->d_name, "uid", 3) == 0 && bs_text_stem(e->d_name, ".txt") == 0;
 }
 
 int bs_forget_files(struct bs_forget *f, const char *dir, struct bs_fail *why)

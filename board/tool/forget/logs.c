@@ -1,5 +1,4 @@
 /* board/tool/forget/logs.c - scans' logs, and what tells whose they are; see forget.h */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

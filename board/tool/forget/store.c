@@ -1,5 +1,4 @@
 /* board/tool/forget/store.c - images that are kept for takers; see forget.h */
-#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

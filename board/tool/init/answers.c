@@ -1,5 +1,4 @@
 /* board/tool/init/answers.c - see answers.h */
-#define _XOPEN_SOURCE 700 /* for M_PI */
 #include "board/tool/init/answers.h"
 
 #include <math.h>

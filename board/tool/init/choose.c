@@ -2,7 +2,6 @@
 #include "board/tool/init/choose.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "core/frame/recon.h"
 #include "core/plan/scankey.h"

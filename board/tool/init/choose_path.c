@@ -1,10 +1,10 @@
 /* board/tool/init/choose_path.c - see choose.h: readouts that carry their trajectory */
-#define _XOPEN_SOURCE 700 /* for M_PI */
 #include "board/tool/init/choose.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "core/traj/traj.h"
 
 /* largest bend of a straight path, in parts of its reach (rounding of stored values) */
@@ -162,21 +162,15 @@ static void put_unit(const struct bs_choice *c, enum bs_traj_unit unit)
 		       "the matrix's, by encodedSpace: the trajectory's unit needs it");
 }
 
-/* True if trajectory.file takes this file: an MRD recording, not a scan's log. */
-static bool is_mrd(const char *path)
-{
-	const size_t n = strlen(path);
-
-	return n > 3 && strcmp(path + n - 3, ".h5") == 0;
-}
-
 static void put_paths(const struct bs_choice *c, uint32_t dims)
 {
 	const struct bs_survey *s = c->survey;
 	char quoted[2 * BS_PATH_MAX_ + 8];
 	char text[16];
 
-	if (s->repeats && s->path_frame == s->first_readouts && is_mrd(c->recording)) {
+	/* trajectory.file takes an MRD recording, not a scan's log */
+	if (s->repeats && s->path_frame == s->first_readouts &&
+	    bs_text_stem(c->recording, ".h5") > 0) {
 		bs_outline_put(c->out, "trajectory.type", "\"file\"",
 			       "every frame has the same paths: known beforehand, so that most of "
 			       "the work is done while readouts come");

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "board/tool/init/turns.h"
-#include "core/frame/recon.h"
 #include "core/frame/open.h"
 #include "core/frame/readout.h"
 #include "core/hash.h"

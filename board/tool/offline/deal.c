@@ -1,5 +1,4 @@
 /* board/tool/offline/deal.c - see deal.h */
-#define _POSIX_C_SOURCE 200809L
 #include "board/tool/offline/deal.h"
 
 #include <dirent.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/text.h"
 #include "drivers/log/folder.h"
 
 static int by_size(const void *a, const void *b)
@@ -53,12 +53,12 @@ static int add_files(struct bs_dealt **list, size_t *count, const char *folder, 
 			 : bs_fail(why, BS_ERR_IO, "%s: cannot list: %s", folder, strerror(errno));
 
 	for (struct dirent *e; rc == 0 && (e = readdir(dir)) != NULL;) {
-		const size_t n = strlen(e->d_name);
+		const size_t stem = bs_text_stem(e->d_name, ".h5");
 		struct stat st;
 
-		if (n > 3 && e->d_name[0] != '.' && strcmp(e->d_name + n - 3, ".h5") == 0 &&
+		if (stem > 0 && e->d_name[0] != '.' &&
 		    fstatat(dirfd(dir), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
-			rc = add_file(list, count, e->d_name, n - 3, (uint64_t)st.st_size, why);
+			rc = add_file(list, count, e->d_name, stem, (uint64_t)st.st_size, why);
 	}
 	if (dir != NULL)
 		(void)closedir(dir);

@@ -1,10 +1,8 @@
 /* board/tool/offline/job.c - see job.h */
-#define _DEFAULT_SOURCE /* for flock */
 #include "board/tool/offline/job.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -113,11 +111,6 @@ int bs_job_key(struct bs_job_key *key, struct bs_recording *r, const struct bs_p
 
 /* ---- OUT.job ---- */
 
-static int fail_io(struct bs_fail *why, const char *path, const char *what)
-{
-	return bs_fail(why, BS_ERR_IO, "%s: %s: %s", path, what, strerror(errno));
-}
-
 static int64_t changed_ns(const struct stat *st)
 {
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
@@ -130,13 +123,13 @@ static int lock_key(const struct bs_job *j, int *fd, struct bs_fail *why)
 
 	*fd = open(j->key, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (*fd < 0)
-		return fail_io(why, j->key, "cannot open");
+		return bs_file_fail(why, j->key, "cannot open");
 	do
 		rc = flock(*fd, LOCK_EX);
 	while (rc != 0 && errno == EINTR);
 	if (rc == 0)
 		return 0;
-	rc = fail_io(why, j->key, "cannot lock");
+	rc = bs_file_fail(why, j->key, "cannot lock");
 	(void)close(*fd);
 	return rc;
 }
@@ -162,7 +155,7 @@ static int write_key(int fd, struct bs_job *j, const struct bs_job_key *key, str
 			 key->recording, key->settings, key->maker);
 
 	if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n || fsync(fd) != 0)
-		return fail_io(why, j->key, "cannot write");
+		return bs_file_fail(why, j->key, "cannot write");
 	return 0;
 }
 
@@ -181,7 +174,7 @@ static int compare_key(int fd, struct bs_job *j, const struct bs_job_key *key, s
 	int rc = 0;
 
 	if (n < 0)
-		return fail_io(why, j->key, "cannot read");
+		return bs_file_fail(why, j->key, "cannot read");
 	text[n] = '\0';
 	/* maker is the last line: with it the file is whole */
 	find_line(value, sizeof(value), text, "maker ");
@@ -197,7 +190,7 @@ static int compare_key(int fd, struct bs_job *j, const struct bs_job_key *key, s
 				j->key, lines[i].words, value, lines[i].value);
 	}
 	if (rc == 0 && fstat(fd, &st) != 0)
-		rc = fail_io(why, j->key, "cannot look at it");
+		rc = bs_file_fail(why, j->key, "cannot look at it");
 	if (rc != 0)
 		return rc;
 	j->since_ns = changed_ns(&st);
@@ -231,7 +224,7 @@ static int write_complete(int fd, struct bs_job *j, uint64_t images, struct bs_f
 		       futimens(fd, times) == 0 && fsync(fd) == 0;
 	}
 	if (!good)
-		return fail_io(why, j->key, "cannot write");
+		return bs_file_fail(why, j->key, "cannot write");
 	j->complete = images;
 	return 0;
 }
@@ -272,7 +265,7 @@ static int put_piece(const struct bs_job *j, uint64_t number, const struct bs_mr
 	int rc = piece_name(path, j, number, why);
 
 	if (rc == 0 && mkdir(j->pieces, 0750) != 0 && errno != EEXIST)
-		rc = fail_io(why, j->pieces, "cannot make this folder");
+		rc = bs_file_fail(why, j->pieces, "cannot make this folder");
 	if (rc == 0)
 		rc = bs_draft_open(&d, path, why);
 	if (rc != 0)
@@ -294,7 +287,7 @@ static int read_piece(const char *path, char **bytes, size_t *size, struct bs_fa
 
 	*bytes = NULL;
 	if (f == NULL || fstat(fileno(f), &st) != 0)
-		rc = fail_io(why, path, "cannot open");
+		rc = bs_file_fail(why, path, "cannot open");
 	if (rc == 0) {
 		*size = (size_t)st.st_size;
 		*bytes = calloc(*size + 1, 1);
@@ -469,7 +462,7 @@ static int end_locked(struct bs_job *j, int fd, uint64_t images, struct bs_fail 
 	int rc = 0;
 
 	if (pread(fd, text, sizeof(text) - 1, 0) < 0)
-		return fail_io(why, j->key, "cannot read");
+		return bs_file_fail(why, j->key, "cannot read");
 	find_line(value, sizeof(value), text, "images ");
 	j->complete = strtoull(value, NULL, 10); /* another process made the last image */
 	if (j->complete > 0 || images == 0 || !all_made(j, images))

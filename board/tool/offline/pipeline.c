@@ -147,7 +147,7 @@ int bs_pipeline_arm(struct bs_pipeline *l, const struct bs_site *site, const str
 	if (rc != 0)
 		return rc;
 	free(l->image.pixels);
-	l->image.pixels = aligned_alloc(BS_ALIGN, (bytes + BS_ALIGN - 1) / BS_ALIGN * BS_ALIGN);
+	l->image.pixels = aligned_alloc(BS_ALIGN, bs_slot(bytes));
 	free(l->readout);
 	l->room = (size_t)bs_pools_acq_message(p) + GRAM * sizeof(double);
 	l->readout = malloc(l->room);

@@ -1,5 +1,4 @@
 /* board/tool/offline/stepped.c - see stepped.h */
-#define _GNU_SOURCE /* for mkdtemp */
 #include "board/tool/offline/stepped.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* board/tool/selftest/brought.c - scans that bring more than an image's lines; see known.h */
-#define _GNU_SOURCE /* M_PI */
 #include "board/tool/selftest/known.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* board/tool/selftest/known.c - readouts given, sums over them, images taken; see known.h */
-#define _GNU_SOURCE /* M_PI */
 #include "board/tool/selftest/known.h"
 
 #include <string.h>

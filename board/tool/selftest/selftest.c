@@ -1,5 +1,4 @@
 /* board/tool/selftest/selftest.c - see selftest.h */
-#define _GNU_SOURCE /* M_PI */
 #include "board/tool/selftest/selftest.h"
 
 #include <complex.h>
@@ -8,7 +7,6 @@
 #include <string.h>
 
 #include "board/tool/selftest/known.h"
-#include "core/thread/clock.h"
 #include "core/traj/delay.h"
 #include "gpu/encode/encode.h"
 #include "gpu/nufft/density.h"

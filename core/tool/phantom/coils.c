@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PI     3.141592653589793
 #define GOLDEN 0.6180339887498949
 /* period of a cosine in fields of view: with 3 it does not fall below -1/2 across the field */
 #define PERIODS 3.0
@@ -16,7 +15,7 @@
 static void stand(double at[3], uint32_t coil, uint32_t coils, uint32_t dims, double radians)
 {
 	double up = dims > 2 ? (2.0 * coil + 1.0) / coils - 1.0 : 0.0;
-	double angle = 2.0 * PI * (dims > 2 ? coil * GOLDEN : (double)coil / coils) + radians;
+	double angle = 2.0 * M_PI * (dims > 2 ? coil * GOLDEN : (double)coil / coils) + radians;
 
 	at[0] = sqrt(1.0 - up * up) * cos(angle);
 	at[1] = sqrt(1.0 - up * up) * sin(angle);
@@ -45,7 +44,7 @@ int bs_coils_rotated(struct bs_coils *c, uint32_t coils, uint32_t dims, const ui
 		c->f[2 + 2 * d][d] = -1.0 / (PERIODS * c->matrix[d]);
 	}
 	for (uint32_t i = 0; i < coils; i++) {
-		double phase = coils == 1 ? 0.0 : 2.0 * PI * i / coils;
+		double phase = coils == 1 ? 0.0 : 2.0 * M_PI * i / coils;
 		double at[3];
 
 		stand(at, i, coils, dims, radians);
@@ -61,7 +60,7 @@ int bs_coils_rotated(struct bs_coils *c, uint32_t coils, uint32_t dims, const ui
 				uint32_t d = (t - 1) / 2;
 
 				height *= 0.5;
-				angle -= 2.0 * PI * c->f[t][d] * at[d] * c->matrix[d] / 2.0;
+				angle -= 2.0 * M_PI * c->f[t][d] * at[d] * c->matrix[d] / 2.0;
 				/*
 				 * the halves are unequal, which gives a phase that varies across
 				 * the field
@@ -83,7 +82,7 @@ static void harmonic(int m, double at, double w[2])
 {
 	static const double height[3] = { 0.375, 0.25, 0.0625 };
 	const double unequal = m == 0 ? 1.0 : m > 0 ? 1.0 + 0.3 * at : 1.0 - 0.3 * at;
-	const double angle = -2.0 * PI * m / NARROW * at / 2.0;
+	const double angle = -2.0 * M_PI * m / NARROW * at / 2.0;
 
 	w[0] = height[abs(m)] * unequal * cos(angle);
 	w[1] = height[abs(m)] * unequal * sin(angle);
@@ -105,7 +104,7 @@ int bs_coils_cut(struct bs_coils *c, uint32_t coils, const uint32_t matrix[3], d
 		double high;
 
 		stand(at, i, coils, 3, 0.0);
-		high = 0.5 + 0.5 * cos(2.0 * PI / NARROW * (up - at[2]) / 2.0);
+		high = 0.5 + 0.5 * cos(2.0 * M_PI / NARROW * (up - at[2]) / 2.0);
 		for (uint32_t t = 0; t < c->terms; t++) {
 			double x[2];
 			double y[2];
@@ -127,7 +126,7 @@ void bs_coils_at(const struct bs_coils *c, uint32_t coil, const double x[3], dou
 		double angle = 0.0;
 
 		for (uint32_t d = 0; d < c->dims; d++)
-			angle += 2.0 * PI * c->f[t][d] * x[d]; /* NOLINT: dims is 2 or 3 */
+			angle += 2.0 * M_PI * c->f[t][d] * x[d]; /* NOLINT: dims is 2 or 3 */
 		out[0] += c->a[coil][t][0] * cos(angle) - c->a[coil][t][1] * sin(angle);
 		out[1] += c->a[coil][t][0] * sin(angle) + c->a[coil][t][1] * cos(angle);
 	}

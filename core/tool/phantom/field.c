@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PI 3.141592653589793
-
 /* A voxel of the image that is not 0. */
 struct spot {
 	uint32_t at[3];
@@ -114,8 +112,8 @@ size_t bs_field_work(const struct bs_field_object *o)
 
 static void unit_phase(double out[2], double cycles)
 {
-	out[0] = cos(2.0 * PI * cycles);
-	out[1] = sin(2.0 * PI * cycles);
+	out[0] = cos(2.0 * M_PI * cycles);
+	out[1] = sin(2.0 * M_PI * cycles);
 }
 
 static void times(double a[2], const double b[2])

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#define PI 3.141592653589793
-
 int bs_coil_noise_make(struct bs_coil_noise *n, uint32_t coils, double spread, double correlation,
 		       uint64_t seed, struct bs_fail *why)
 {
@@ -23,7 +21,7 @@ int bs_coil_noise_make(struct bs_coil_noise *n, uint32_t coils, double spread, d
 	n->correlation = correlation;
 	bs_random_seed(&random, seed);
 	for (uint32_t c = 0; c < coils; c++) {
-		double phase = 2.0 * PI * bs_random_uniform(&random);
+		double phase = 2.0 * M_PI * bs_random_uniform(&random);
 
 		n->unit[c][0] = cos(phase);
 		n->unit[c][1] = sin(phase);

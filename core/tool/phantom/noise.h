@@ -13,7 +13,6 @@
 #ifndef BS_CORE_TOOL_PHANTOM_NOISE_H
 #define BS_CORE_TOOL_PHANTOM_NOISE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/random.h"

@@ -1,12 +1,9 @@
 /* core/tool/phantom/phantom.c - the head, the marker, the points: shapes, transform, image */
-#define _XOPEN_SOURCE 700 /* for j1 */
 #include "core/tool/phantom/phantom.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
-#define PI      3.141592653589793
 #define BEATING 4 /* index, in both tables, of the large round part that beats */
 
 struct shape {
@@ -87,7 +84,7 @@ static void place_points(struct bs_phantom *ph, uint32_t slices, double z, uint3
 		for (uint32_t d = 0; d < 3; d++)
 			e->axis[d] = POINT_VOXELS * 2.0 / ph->matrix[d];
 		if (ph->dims == 2 && slices > 1)
-			e->intensity *= exp(-PI * up * up);
+			e->intensity *= exp(-M_PI * up * up);
 	}
 	ph->beating = ph->parts;
 }
@@ -100,8 +97,8 @@ static struct bs_ellipsoid placed(const struct shape *s, uint32_t contrast, doub
 	e.center[1] = -e.center[1]; /* the tables have y upwards, images downwards */
 	for (int d = 0; d < 3; d++)
 		e.axis[d] = s->axis[d] * scale;
-	e.cosine = cos(s->degrees * PI / 180.0);
-	e.sine = -sin(s->degrees * PI / 180.0);
+	e.cosine = cos(s->degrees * M_PI / 180.0);
+	e.sine = -sin(s->degrees * M_PI / 180.0);
 	return e;
 }
 
@@ -169,18 +166,18 @@ void bs_phantom_beat(struct bs_phantom *ph, double share)
 /* Returns the transform of the unit disk at q cycles: J1(2 pi q)/q. */
 static double disk(double q)
 {
-	return q < 1e-9 ? PI : j1(2.0 * PI * q) / q;
+	return q < 1e-9 ? M_PI : j1(2.0 * M_PI * q) / q;
 }
 
 /* Returns the transform of the unit ball: (sin x - x cos x)/(2 pi^2 q^3), x = 2 pi q. */
 static double ball(double q)
 {
-	double x = 2.0 * PI * q;
+	double x = 2.0 * M_PI * q;
 	double y = x * x;
 
 	if (x < 0.1) /* the difference would cancel; the series is exact to 1e-14 */
-		return 4.0 * PI * (1.0 / 3 - y / 30 + y * y / 840 - y * y * y / 45360);
-	return 4.0 * PI * (sin(x) - x * cos(x)) / (x * y);
+		return 4.0 * M_PI * (1.0 / 3 - y / 30 + y * y / 840 - y * y * y / 45360);
+	return 4.0 * M_PI * (sin(x) - x * cos(x)) / (x * y);
 }
 
 void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double out[2])
@@ -198,13 +195,13 @@ void bs_phantom_transform(const struct bs_phantom *ph, const double *k, double o
 		double u = e->axis[0] * (e->cosine * p[0] + e->sine * p[1]);
 		double v = e->axis[1] * (e->cosine * p[1] - e->sine * p[0]);
 		double w = e->axis[2] * p[2];
-		double angle = 2.0 * PI *
+		double angle = 2.0 * M_PI *
 			       (p[0] * e->center[0] + p[1] * e->center[1] + p[2] * e->center[2]);
 		double size = unit * e->intensity * e->axis[0] * e->axis[1];
 		double q2 = u * u + v * v + (ph->dims > 2 ? w * w : 0.0);
 		double a = size * (ph->dims > 2 ? e->axis[2] : 1.0);
 
-		a *= e->soft ? exp(-PI * q2) : ph->dims == 2 ? disk(sqrt(q2)) : ball(sqrt(q2));
+		a *= e->soft ? exp(-M_PI * q2) : ph->dims == 2 ? disk(sqrt(q2)) : ball(sqrt(q2));
 
 		out[0] += a * cos(angle);
 		out[1] -= a * sin(angle);
@@ -228,7 +225,7 @@ static double depth(const struct bs_ellipsoid *e, const double x[3], uint32_t di
 
 static double density(const struct bs_ellipsoid *e, double depth)
 {
-	return e->soft ? exp(-PI * depth * depth) : depth <= 1.0;
+	return e->soft ? exp(-M_PI * depth * depth) : depth <= 1.0;
 }
 
 /* The mean over the voxel around x, from sub points per axis. */

@@ -1,5 +1,4 @@
 /* drivers/tool/load/cfl.c - see cfl.h */
-#define _POSIX_C_SOURCE 200809L
 #include "drivers/tool/load/cfl.h"
 
 #include <errno.h>

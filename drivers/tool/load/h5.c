@@ -1,5 +1,4 @@
 /* drivers/tool/load/h5.c - see h5.h */
-#define _GNU_SOURCE /* for O_CLOEXEC, flock */
 #include "drivers/tool/load/h5.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* drivers/tool/load/logged.c - see logged.h */
-#define _GNU_SOURCE
 #include "drivers/tool/load/logged.h"
 
 #include <fcntl.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/text.h"
 #include "drivers/log/name.h"
 #include "ipc/wire/mrd.h"
 #include "ipc/wire/wire.h"
@@ -29,13 +29,11 @@ struct bs_logged {
 
 bool bs_logged_is(const char *path)
 {
-	const size_t len = strlen(path);
-	const size_t tail = strlen(BS_LOG_SUFFIX);
 	char first[8];
 	bool is = false;
 	int fd;
 
-	if (len > tail && strcmp(path + len - tail, BS_LOG_SUFFIX) == 0)
+	if (bs_text_stem(path, BS_LOG_SUFFIX) > 0)
 		return true;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0) {

@@ -1,5 +1,4 @@
 /* drivers/tool/load/mtx.c - see mtx.h */
-#define _POSIX_C_SOURCE 200809L
 #include "drivers/tool/load/mtx.h"
 
 #include <ctype.h>

@@ -1,12 +1,10 @@
 /* drivers/tool/load/probe.c - see probe.h */
-#define _GNU_SOURCE /* for pipe2 */
 #include "drivers/tool/load/probe.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -5,7 +5,6 @@
  * writing (and adds the group where it is missing), believes a header's sizes without comparing
  * them with what is stored, and goes on after a failed read.
  */
-#define _POSIX_C_SOURCE 200809L /* for strdup */
 #include "drivers/tool/load/recording.h"
 
 #include <errno.h>

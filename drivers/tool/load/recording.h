@@ -12,8 +12,6 @@
 #ifndef BS_DRIVERS_TOOL_LOAD_RECORDING_H
 #define BS_DRIVERS_TOOL_LOAD_RECORDING_H
 
-#include <stddef.h>
-
 #include "core/err.h"
 #include "core/mrd.h"
 

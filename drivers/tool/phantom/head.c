@@ -1,5 +1,4 @@
 /* drivers/tool/phantom/head.c - see head.h */
-#define _DEFAULT_SOURCE /* for M_PI */
 #include "drivers/tool/phantom/head.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* drivers/tool/phantom/phantom.c - see phantom.h */
-#define _DEFAULT_SOURCE /* M_PI */
 #include "drivers/tool/phantom/phantom.h"
 
 #include <math.h>

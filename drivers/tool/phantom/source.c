@@ -1,5 +1,4 @@
 /* drivers/tool/phantom/source.c - see source.h */
-#define _DEFAULT_SOURCE /* for M_PI */
 #include "drivers/tool/phantom/source.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* drivers/tool/phantom/truth.c - see truth.h and phantom.h */
-#define _DEFAULT_SOURCE /* for M_PI */
 #include "drivers/tool/phantom/truth.h"
 
 #include <math.h>

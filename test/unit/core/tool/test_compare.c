@@ -268,7 +268,7 @@ static int command(const char *a, const char *b, const char *option, const char 
 		if (freopen("/dev/null", "w", stdout) == NULL ||
 		    freopen("/dev/null", "w", stderr) == NULL)
 			_exit(99);
-		rc = bs_command_compare.run(argc, argv);
+		rc = bs_options_run(&bs_command_compare, argc, argv);
 		(void)fflush(NULL);
 		_exit(rc);
 	}

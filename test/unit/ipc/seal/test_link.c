@@ -557,7 +557,7 @@ static void questions(void)
 	CHECK(bs_endpoint_recv(&asker, back, sizeof(back), &len, AWAIT_MS, NULL) == 0 && len == 4,
 	      "and answered");
 	bs_endpoint_close(&asker);
-	bs_seal_keys_wipe(&keys);
+	bs_seal_wipe_bytes(&keys, sizeof(keys));
 
 	CHECK(bs_seal_keys_node(&keys, &spec, NULL, &why) == 0 &&
 		      bs_endpoint_connect_sealed(&asker, BS_ENDPOINT_IMAGES_ASK, url, LONG, &keys,
