@@ -100,15 +100,11 @@ size_t books_acq(unsigned char out[BOOK_ACQ_BYTES], const struct book *b, uint64
 	return BOOK_ACQ_BYTES;
 }
 
-static uint64_t session_of(const struct bs_mrd_acq *head)
-{
-	return (uint64_t)(uint32_t)head->user_int[1] << 32 | (uint32_t)head->user_int[0];
-}
-
 void books_saw(const struct bs_mrd_acq *head, const float *samples)
 {
 	const uint64_t seq = head->scan_counter;
-	struct book *b = books_find(session_of(head));
+	const uint32_t low = (uint32_t)head->user_int[0];
+	struct book *b = books_find((uint64_t)(uint32_t)head->user_int[1] << 32 | low);
 
 	if (b == NULL || seq == 0 || seq > b->numbers || (b->mark[seq] & MARK_ACQ) == 0) {
 		sim_broken("the reconstruction has a readout that nobody sent");
@@ -386,12 +382,17 @@ void books_gap(uint64_t session, uint64_t first, uint64_t count)
 	if (b == NULL)
 		return;
 	for (uint64_t seq = first; seq < first + count && seq < BOOK_NUMBERS; seq++) {
-		if ((b->mark[seq] & MARK_GAP) && b->killed)
+		const unsigned m = b->mark[seq];
+		/* a service that starts anew takes it from its log, which lacks nothing */
+		const bool kept = !b->lost || (seq <= b->durable && seq > b->excused &&
+					       b->unprotected == 0 && !(m & MARK_BAD));
+
+		if ((m & MARK_GAP) && b->killed)
 			continue; /* whoever named it died over that */
-		if (!b->lost && (b->mark[seq] & (MARK_GAP | MARK_OWED | MARK_THIS_RUN)))
+		if (kept && (m & (MARK_GAP | MARK_OWED | MARK_THIS_RUN)))
 			sim_broken("number %llu is named as missing: it was held, seen or named",
 				   (unsigned long long)seq);
-		b->gaps += (b->mark[seq] & MARK_GAP) == 0;
+		b->gaps += (m & MARK_GAP) == 0;
 		b->mark[seq] |= MARK_GAP;
 		b->answer[seq] |= ANSWER_GAP;
 		b->hasty += b->lacks_ns == 0 || sim_now - b->lacks_ns < AGAIN_NS;
@@ -476,29 +477,27 @@ static void judge_whole(const struct book *b, const struct bs_wire_outcome *o)
 			   (unsigned long long)o->rejected, (unsigned long long)refused);
 }
 
+static void see(bool so, enum sim_seen what)
+{
+	if (so)
+		sim_saw(what);
+}
+
 static void see_outcome(const struct book *b, const struct bs_wire_outcome *o)
 {
-	if (o->gaps > 0)
-		sim_saw(SEEN_GAPS);
-	if (cut_short(o->code))
-		sim_saw(SEEN_CUT_SHORT);
-	if (o->code == BS_ERR_ABORTED && strstr(o->text, "reconstruction process ended") != NULL)
-		sim_saw(SEEN_LOST_RECON);
+	see(o->gaps > 0, SEEN_GAPS);
+	see(cut_short(o->code), SEEN_CUT_SHORT);
+	see(o->code == BS_ERR_ABORTED && strstr(o->text, "reconstruction process ended") != NULL,
+	    SEEN_LOST_RECON);
 	if (o->code != 0)
 		return;
 	sim_saw(SEEN_WHOLE);
-	if (b->over_ingest)
-		sim_saw(SEEN_OVER_INGEST);
-	if (b->over_recon)
-		sim_saw(SEEN_OVER_RECON);
-	if (b->over_ingest && b->over_recon)
-		sim_saw(SEEN_OVER_BOTH);
-	if (b->over_service)
-		sim_saw(SEEN_OVER_SERVICE);
-	if (b->second)
-		sim_saw(SEEN_SECOND);
-	if (b->second && (b->over_ingest || b->over_recon))
-		sim_saw(SEEN_SECOND_OVER);
+	see(b->over_ingest, SEEN_OVER_INGEST);
+	see(b->over_recon, SEEN_OVER_RECON);
+	see(b->over_ingest && b->over_recon, SEEN_OVER_BOTH);
+	see(b->over_service, SEEN_OVER_SERVICE);
+	see(b->second, SEEN_SECOND);
+	see(b->second && (b->over_ingest || b->over_recon), SEEN_SECOND_OVER);
 }
 
 /* Of a scan that is well: "log NAME", or "log NAME lacks 3 messages", ends its outcome. */
