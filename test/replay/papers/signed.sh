@@ -97,6 +97,18 @@ cat events.json events.json | awk '/"audit":/ && ++n == 3 { next } { print }' >c
 audit changed
 check "a line that is missing is found" \
 	grep -q '^outcome.signed: .*is line 2, the one before it 2' said.txt
+starts
+play --asap
+kill -STOP "$serve"
+for i in {1..35}; do play --asap; done
+kill -CONT "$serve"
+ends
+cp log.txt events.lost
+check "who could not write a scan's line says so" grep -q ' 4 scans ended that have no line' log.txt
+cp logs/*.bslog elsewhere
+audit events.lost
+check "and their lines are found to be missing" \
+	grep -q '^outcome.signed: .*is line 6, the one before it 1' said.txt
 
 "$BORESIDE" certify -c site.cfg -p cart --seconds 1 -o cert cart.h5 >>out.txt 2>&1
 check "a certificate is signed" "$BORESIDE" log verify --key "$pub" cert/certificate.json
