@@ -325,7 +325,7 @@ static enum bs_step_verdict ask(struct bs_door *d, const struct bs_door_job *job
 				struct bs_step_result *r)
 {
 	put_image(d, job);
-	settle(d); /* the answer to a question that was not asked yet would be taken for this one's */
+	settle(d); /* an answer to what was not asked yet would be taken for this one's */
 	if (d->memory == NULL)
 		return BS_STEP_STALE;
 	d->owed_ns = bs_now_ns();
