@@ -54,6 +54,9 @@ check "all three" [ "$(grep -c 'whole; signed' said.txt)" -eq 3 ]
 check "one says that it was recovered" [ "$(grep -c 'recovered' said.txt)" -eq 1 ]
 "$BORESIDE" log verify --key "$old" elsewhere >said.txt 2>&1
 check "an older key did not sign them" [ "$(grep -c 'signed by another key' said.txt)" -eq 3 ]
+mkdir none.d
+check "of a folder without a log nothing is said to be signed" eval \
+	"verify none.d && grep -q 'none.d: there is no log in it' said.txt"
 n=0 found=0
 for f in elsewhere/*.bslog; do
 	for at in 30 4200 4250 9000 20000; do
