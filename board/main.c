@@ -13,5 +13,5 @@ static const struct bs_command *const commands[] = {
 
 int main(int argc, char **argv)
 {
-	return bs_command_run(commands, argc, argv);
+	return bs_command_said(bs_command_run(commands, argc, argv));
 }

@@ -17,6 +17,7 @@
 #include "drivers/file/tables.h"
 
 #define BS_READY_STACK_KIB 1024u /* most KiB of stack that a thread of a worker uses */
+#define BS_READY_FILES     64u   /* descriptors, with which few peers can connect at a time */
 
 int bs_ready_places(const struct bs_site *site, bs_tell_line *report, void *arg);
 int bs_ready_tables(struct bs_loaded *loaded, const struct bs_site *site,

@@ -24,6 +24,8 @@ extern bool (*bs_check_untested)(char *to, size_t size, const struct bs_protocol
 
 /* main's: finds the command among those of the list, which NULL ends, and runs it. */
 int bs_command_run(const struct bs_command *const *list, int argc, char **argv);
+/* main's, at the end: the exit status; 1 in place of 0 where not all could be printed. */
+int bs_command_said(int status);
 
 /* folder of a service whose site file is not given */
 #define BS_COMMAND_RUN_DIR    "/run/boreside"

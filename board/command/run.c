@@ -1,4 +1,5 @@
 /* board/command/run.c - finds the command and runs it; see command.h */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,4 +53,15 @@ int bs_command_run(const struct bs_command *const *list, int argc, char **argv)
 		return help(list);
 	c = find_command(list, strcmp(name, "--version") == 0 ? "version" : name);
 	return c != NULL ? bs_options_run(c, argc - 1, argv + 1) : 2;
+}
+
+int bs_command_said(int status)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && ferror(stdout) == 0)
+		return status;
+	/* an earlier write's error may have been that of a command */
+	(void)fprintf(stderr, "boreside: not all was printed%s%s\n", errno != 0 ? ": " : "",
+		      errno != 0 ? strerror(errno) : "");
+	return status != 0 ? status : 1;
 }

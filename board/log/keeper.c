@@ -304,15 +304,18 @@ void bs_keeper_words(struct bs_keeper *k, char *out, size_t cap)
 	struct bs_log_record *r = k->r;
 	const unsigned long long n = lacking(k, true);
 	const bool named = bs_keeper_name(k)[0] != '\0';
+	const bool waits = atomic_load(&r->done) < atomic_load(&r->end);
 
-	if (atomic_load(&r->done) < atomic_load(&r->end))
+	if (waits)
 		atomic_store(&r->abandon, atomic_load(&r->end));
 	if (named && n == 0)
 		(void)snprintf(out, cap, "log %.63s", r->name);
 	else if (named)
 		(void)snprintf(out, cap, "log %.63s lacks %llu messages", r->name, n);
-	else
-		(void)snprintf(out, cap, "no log: it could not be written");
+	else /* it may come yet where the thread is still at the log before it */
+		(void)snprintf(out, cap, "no log: %s",
+			       waits && atomic_load(&r->failed) == 0 ? "its disk was too slow"
+								     : "it could not be written");
 }
 
 /* ---- start and stop ---- */

@@ -92,22 +92,24 @@ int bs_herald_sign(const char *file, struct bs_fail *why)
 	return rc;
 }
 
-/* Adds to an audit line its number since the service began, and its signature. */
-static void sign_line(struct bs_text *t, bool json)
+/* Adds to an audit line its scan's number since the service began, and its signature. */
+static void sign_line(struct bs_text *t, bool json, uint64_t number)
 {
-	static uint64_t number;
 	char signature[BS_SIGN_TEXT];
 	uint8_t hash[BS_CHAIN];
 
-	bs_hash_line(hash, ++number, t->out, t->len);
+	bs_hash_line(hash, number, t->out, t->len);
 	bs_sign_text(signature, &signer, hash);
 	bs_text_put(t,
 		    json ? ",\"signed\":{\"line\":%llu,\"signature\":\"%s\"}" : "; signed %llu %s",
 		    (unsigned long long)number, signature);
 }
 
-/* Writes one line for one scan, with all that may be asked for later and nothing of a patient. */
-static void audit(const struct bs_scan_past *p)
+/*
+ * Writes one line for one scan, with all that may be asked for later and nothing of a patient.
+ * nth: it is the nth since the service began.
+ */
+static void audit(const struct bs_scan_past *p, uint64_t nth)
 {
 	char members[4096];
 	char words[900 + 128]; /* with a signature */
@@ -144,19 +146,23 @@ static void audit(const struct bs_scan_past *p)
 	bs_log_plain(words);
 	line.len = strlen(words);
 	if (signs)
-		sign_line(bs_log_is_json() ? &t : &line, bs_log_is_json());
+		sign_line(bs_log_is_json() ? &t : &line, bs_log_is_json(), nth);
 	bs_log_members(BS_LOG_INFO, "serve", words, members);
 }
 
-static void audit_all(const struct bs_shared *s)
+static void audit_all(struct bs_shm *shm)
 {
 	static uint64_t told;
-	const uint64_t n = atomic_load(&s->past_scans);
+	const uint64_t n = atomic_load(&shm->s->past_scans);
+	/* the place of one more may be written to */
+	const uint64_t lost = n - told >= BS_SCANS_PAST ? n - told - (BS_SCANS_PAST - 1) : 0;
 
-	if (n - told > BS_SCANS_PAST)
-		told = n - BS_SCANS_PAST;
-	for (; told != n; told++)
-		audit(&s->past[told % BS_SCANS_PAST]);
+	if (lost != 0)
+		bs_herald_say(shm, BS_LOG_ERROR,
+			      "%llu scans ended that have no line audit: this process did not run",
+			      (unsigned long long)lost);
+	for (told += lost; told != n; told++)
+		audit(&shm->s->past[told % BS_SCANS_PAST], told + 1);
 }
 
 void bs_herald_drain(struct bs_shm *shm)
@@ -187,7 +193,7 @@ void bs_herald_drain(struct bs_shm *shm)
 				      (unsigned long long)(n - lost[i]));
 		lost[i] = n;
 	}
-	audit_all(shm->s);
+	audit_all(shm);
 }
 
 void bs_herald_notify(const char *state)

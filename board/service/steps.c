@@ -16,6 +16,13 @@ static const struct bs_step_spec *spec(const struct supervisor *v, uint32_t i)
 	return &v->shm.s->site.step[i];
 }
 
+/* Signals a step and what it has started, as a script does. */
+static void signal_step(pid_t pid, int number)
+{
+	if (kill(-pid, number) != 0)
+		(void)kill(pid, number);
+}
+
 static void start_step(struct supervisor *v, uint32_t i, int64_t now)
 {
 	struct bridge *b = &v->step[i];
@@ -43,6 +50,7 @@ static bool reap(struct supervisor *v, uint32_t i, int64_t now)
 
 	if (b->pid == 0 || waitpid(b->pid, &status, WNOHANG) != b->pid)
 		return b->pid == 0;
+	(void)kill(-b->pid, SIGKILL); /* what it has left behind */
 	b->pid = 0;
 	atomic_store(&r->pid, 0);
 	b->start_at_ns = bs_restart_at(&b->restart, b->was_ready, now);
@@ -82,7 +90,7 @@ void bs_steps_advance(struct supervisor *v, int64_t now)
 			continue;
 		if (!reap(v, i, now)) {
 			if (b->generation != atomic_load(&v->shm.s->step[i].cut))
-				(void)kill(b->pid, SIGKILL); /* it hangs, or answers at random */
+				signal_step(b->pid, SIGKILL); /* it hangs, or answers at random */
 			continue;
 		}
 		if (!v->ending && now >= b->start_at_ns &&
@@ -100,12 +108,12 @@ void bs_steps_end(struct supervisor *v)
 		struct bridge *b = &v->step[i];
 
 		if (b->pid != 0)
-			(void)kill(b->pid, SIGTERM);
+			signal_step(b->pid, SIGTERM);
 	}
 	for (uint32_t i = 0; i < v->shm.s->site.steps; i++) {
 		while (!reap(v, i, bs_now_ns())) {
 			if (bs_now_ns() > until)
-				(void)kill(v->step[i].pid, SIGKILL);
+				signal_step(v->step[i].pid, SIGKILL);
 			(void)nanosleep(&moment, NULL);
 		}
 	}

@@ -415,6 +415,11 @@ static int read_limits(struct bs_fail *why)
 			       "a stack may have %llu KiB here, %u are needed: ulimit -s 8192, or "
 			       "LimitSTACK=8M in the unit",
 			       (unsigned long long)r.rlim_cur >> 10, BS_READY_STACK_KIB);
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < BS_READY_FILES)
+		return bs_fail(why, BS_ERR_STATE,
+			       "a process may open %llu files here, %u are needed: ulimit -n 4096, "
+			       "or LimitNOFILE=4096 in the unit",
+			       (unsigned long long)r.rlim_cur, BS_READY_FILES);
 	return 0;
 }
 

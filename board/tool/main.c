@@ -30,5 +30,5 @@ int main(int argc, char **argv)
 	bs_recon_selftest = bs_selftest;
 	bs_check_untested = bs_selftest_untested;
 	status = bs_load_asked(argc, argv) ? bs_load_main(argv[2]) : bs_page_main(argc, argv);
-	return status >= 0 ? status : bs_command_run(commands, argc, argv);
+	return bs_command_said(status >= 0 ? status : bs_command_run(commands, argc, argv));
 }

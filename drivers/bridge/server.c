@@ -144,12 +144,16 @@ static bool say_too_much(const struct bs_server *v)
 	return bytes > SAYING;
 }
 
-/* The client has ended its sending. That is no error after its CLOSE. */
+/* The client has ended its sending, and may still read. That is no error after its CLOSE. */
 static void ended(struct bs_client *c, int64_t now_ns)
 {
+	const struct bs_fail why = { BS_ERR_STATE, "the client's sending ended before its CLOSE" };
+
 	c->quiet = true;
-	if (c->state < BS_CLIENT_ENDING || c->shut)
+	if (c->state == BS_CLIENT_CONFIG || c->shut)
 		bs_client_gone(c, now_ns);
+	else if (c->state < BS_CLIENT_ENDING)
+		bs_client_fail(c, &why, now_ns);
 }
 
 static void receive_some(struct bs_server *v, struct bs_client *c, int64_t now_ns)

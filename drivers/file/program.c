@@ -51,6 +51,7 @@ int bs_program_start(pid_t *pid, const struct bs_program *p)
 	(void)posix_spawnattr_setschedparam(&attr, &ordinary);
 	(void)posix_spawnattr_setflags(&attr,
 				       (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+					       (p->group ? POSIX_SPAWN_SETPGROUP : 0) |
 					       (p->ordinary ? POSIX_SPAWN_SETSCHEDULER : 0)));
 	rc = set_files(&files, p);
 	if (rc == 0)

@@ -23,6 +23,7 @@ struct bs_program {
 	const int *fd;      /* its descriptors 0, 1, ...; -1: /dev/null, to read */
 	int fds;
 	bool ordinary; /* without this process's real-time priority */
+	bool group;    /* first of a process group of its own */
 };
 
 /* Returns 0 or errno's number. */

@@ -163,14 +163,14 @@ static uint32_t answered(const struct bs_door *d)
 	return __atomic_load_n(&d->memory->answered, __ATOMIC_ACQUIRE);
 }
 
-/* Takes note of an answer that is late. Its pixels are not looked at. */
+/* Takes note of an answer, also of one that nobody asked for. Its pixels are not looked at. */
 static void settle(struct bs_door *d)
 {
 	const uint32_t number = answered(d);
 
 	if (number == d->asked)
 		d->owed_ns = 0;
-	else if (number != d->asked - 1)
+	else if (d->owed_ns == 0 || number != d->asked - 1)
 		cut_off(d, BS_STEP_STALE);
 	else if (bs_now_ns() - d->owed_ns > d->hung_ns)
 		cut_off(d, BS_STEP_HUNG);
@@ -188,7 +188,7 @@ void bs_door_look(struct bs_door *d)
 {
 	if (d->peer >= 0 && is_gone(d))
 		part(d, BS_STEP_DIED);
-	else if (d->peer >= 0 && d->owed_ns != 0)
+	else if (d->peer >= 0)
 		settle(d);
 	if (d->peer < 0)
 		let_in(d);
@@ -324,6 +324,9 @@ static enum bs_step_verdict ask(struct bs_door *d, const struct bs_door_job *job
 				struct bs_step_result *r)
 {
 	put_image(d, job);
+	settle(d); /* an answer to what was not asked yet would be taken for this one's */
+	if (d->memory == NULL)
+		return BS_STEP_STALE;
 	d->owed_ns = bs_now_ns();
 	bs_step_store(&d->memory->asked, ++d->asked);
 	if (!await(d, job)) {

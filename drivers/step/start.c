@@ -25,9 +25,11 @@ int bs_step_start(pid_t *pid, const struct bs_step_spec *step, const char *dir, 
 	argv[2] = strtok_r(command, " ", &rest);
 	for (unsigned i = 2; argv[i] != NULL && i < WORDS_MAX; i++)
 		argv[i + 1] = strtok_r(NULL, " ", &rest);
-	rc = bs_program_start(
-		pid, &(struct bs_program){
-			     .argv = argv, .fd = (int[]){ -1, 1, 2 }, .fds = 3, .ordinary = true });
+	rc = bs_program_start(pid, &(struct bs_program){ .argv = argv,
+							 .fd = (int[]){ -1, 1, 2 },
+							 .fds = 3,
+							 .ordinary = true,
+							 .group = dir == NULL });
 	if (rc == 0)
 		return 0;
 	*pid = 0;

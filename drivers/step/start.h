@@ -1,8 +1,9 @@
 /*
  * drivers/step/start.h - starts a step's command as a process of this user
  *
- * Its socket is DIR/NAME; dir: another folder than the step's own, or NULL. It gets its words, no
- * input, this process's output, ordinary scheduling. usable: BS_ERR_CONFIG where the command's
+ * Its socket is DIR/NAME; dir: another folder than the step's own, or NULL: it is then the first of
+ * a process group, so that what it starts can be ended with it. It gets its words, no input, this
+ * process's output, ordinary scheduling. usable: BS_ERR_CONFIG where the command's
  * program is not there.
  */
 #ifndef BS_DRIVERS_STEP_START_H

@@ -43,7 +43,7 @@ static void take_log(struct bs_audit_outcome *o, const char *text)
 
 	for (const char *next = text; (next = strstr(next, "log ")) != NULL; next += 4)
 		at = next;
-	if (strstr(text, "no log: it could not be written") != NULL) {
+	if (strstr(text, "no log: ") != NULL) {
 		o->log_known = true;
 		return;
 	}

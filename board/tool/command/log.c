@@ -176,6 +176,8 @@ static int each(const struct request *q, const char *path,
 		return one(q, path);
 	if (bs_log_folder_list(path, &list, &count, &why) != 0)
 		return bs_command_fail("%s", why.text);
+	if (count == 0)
+		(void)printf("%s: there is no log in it\n", path);
 	for (size_t i = 0; i < count; i++) {
 		(void)snprintf(file, sizeof(file), "%s/%s", path, list[i].name);
 		status |= one(q, file);

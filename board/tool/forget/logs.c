@@ -121,7 +121,7 @@ static int look_into(const struct bs_forget *f, const char *path, struct bs_forg
 	return rc;
 }
 
-/* Removes the spare files: what they held before is not known. */
+/* Removes the spare files: logs that are gone may have left their bytes in them. */
 static int remove_spares(struct bs_forget *f, const char *dir, struct bs_fail *why)
 {
 	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
@@ -197,7 +197,6 @@ int bs_forget_logs(struct bs_forget *f, const char *dir, struct bs_fail *why)
 	char path[BS_LOG_DIR + BS_LOG_NAME + 1];
 	size_t n;
 	struct bs_forgotten scan;
-	const uint64_t before = f->logs;
 	int rc = bs_log_folder_list(dir, &list, &n, why);
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
@@ -218,5 +217,5 @@ int bs_forget_logs(struct bs_forget *f, const char *dir, struct bs_fail *why)
 		f->logs += rc == 0;
 	}
 	free(list);
-	return rc == 0 && f->logs != before ? remove_spares(f, dir, why) : rc;
+	return rc == 0 ? remove_spares(f, dir, why) : rc;
 }

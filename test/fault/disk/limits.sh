@@ -1,6 +1,7 @@
 #!/bin/bash
-# test/fault/disk/limits.sh - limits of the process: too small a stack is refused at the start, with
-# the remedy; a limit of files' sizes is a full disk, and the service lives
+# test/fault/disk/limits.sh - limits of the process: too small a stack and too few descriptors are
+# refused at the start, with the remedy; a limit of files' sizes is a full disk, and the service
+# lives
 set -u
 : "${BORESIDE:?}"
 . "$(dirname "$0")/../../support/await.bash"
@@ -21,6 +22,13 @@ END
 	timeout 120 "$BORESIDE" serve -c site.cfg >said 2>&1
 ) && echo "not ok it starts with stacks of 256 KiB" || echo "ok stacks of 256 KiB are refused"
 grep -q 'stack may have 256 KiB.*ulimit -s 8192' said && echo "ok with the remedy" ||
+	echo "not ok $(cat said)"
+
+(
+	ulimit -n 24
+	timeout 120 "$BORESIDE" serve -c site.cfg >said 2>&1
+) && echo "not ok it starts with 24 descriptors" || echo "ok 24 descriptors are refused"
+grep -q 'may open 24 files here, .*ulimit -n 4096' said && echo "ok with the remedy" ||
 	echo "not ok $(cat said)"
 
 (

@@ -77,6 +77,20 @@ fails() {
 		rm -rf out/x*
 	done
 )
+# printed WORDS...: a command whose words go to a full disk
+printed() {
+	"$BORESIDE" "$@" >/dev/full 2>said
+	[ $? -eq 1 ] && grep -q 'not all was printed' said &&
+		echo "ok a full disk: what '$1 $2' prints" ||
+		echo "not ok a full disk: what '$*' prints: $(cat said)"
+}
+printed help serve
+printed check site.cfg
+printed compare scan_true.cfl scan_true.cfl
+printed log list logs
+printed log verify logs
+printed log audit --promises
+printed recon -c site.cfg -o x.h5 scan.h5
 limited() { # limited KIB COMMAND...: no file is larger
 	trap '' XFSZ
 	ulimit -f "$1"

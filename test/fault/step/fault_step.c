@@ -12,10 +12,11 @@
 #include "test/support/recovery.h"
 
 #define FLOATS (2u * 32u * 32u) /* of a file, complex */
-#define STEP_(ms, more, words)                                                                     \
+#define STEP_BY(program, ms, more, words)                                                          \
 	SERVICE_SINKS "endpoints: { archive = \"\"; };\nsteps = ( { name = \"quirk\"; on = "       \
-		      "\"cart\"; budget_ms = " ms "; " more " command = \"%s/test/support/step/"   \
-		      "unruly " words "\"; } );\n" SERVICE_PROTOCOLS
+		      "\"cart\"; budget_ms = " ms "; " more " command = \"" program                \
+		      "%s/test/support/step/unruly " words "\"; } );\n" SERVICE_PROTOCOLS
+#define STEP_(ms, more, words) STEP_BY("", ms, more, words)
 
 static struct service service;
 static struct peer p;
@@ -139,6 +140,52 @@ static void test_hung(void)
 		      service_logs(&service, "step 'quirk' ended: signal 9"),
 	      "it is cut off, killed and started again");
 	stop();
+}
+
+/* How many processes have this last word. */
+static unsigned running(const char *word)
+{
+	char said[1024];
+	unsigned n = 0;
+	glob_t all;
+
+	if (glob("/proc/[0-9]*/cmdline", 0, NULL, &all) != 0)
+		return 0;
+	for (size_t i = 0; i < all.gl_pathc; i++) {
+		FILE *f = fopen(all.gl_pathv[i], "r");
+		const size_t len = f != NULL ? fread(said, 1, sizeof(said), f) : 0;
+		const size_t its = strlen(word) + 1;
+
+		n += len > its && memcmp(said + len - its, word, its) == 0;
+		if (f != NULL)
+			(void)fclose(f);
+	}
+	globfree(&all);
+	return n;
+}
+
+/* The same of one that another program has started, which waits for it. */
+static void test_hung_child(void)
+{
+	char word[32];
+
+	(void)snprintf(word, sizeof(word), "mine.%d", (int)getpid());
+	if (!start(STEP_BY("/usr/bin/timeout 900 ", "5.0", "", "hang %s"), word))
+		return;
+	CHECK(service_reaches(&service, "\"name\":\"quirk\"", "ready", 1) == 1 &&
+		      running(word) == 2,
+	      "a step by way of another program is ready");
+	CHECK(peer_begin(&p, "cart"), "a scan with such a step, which hangs");
+	for (unsigned f = 0; f < 8; f++)
+		frame(f, 0);
+	CHECK(peer_end(&p, 8 * 32) && p.outcome.images == 8, "8 images leave");
+	CHECK(service_reaches(&service, "\"name\":\"quirk\"", "starts", 2) >= 2 &&
+		      service_reaches(&service, "\"name\":\"quirk\"", "ready", 1) == 1 &&
+		      running(word) == 2,
+	      "it is killed with what it has started: %u processes", running(word));
+	stop();
+	AWAIT(running(word) == 0);
+	CHECK(running(word) == 0, "nor is any left when the service has ended: %u", running(word));
 }
 
 /* What arming says of a step that is too slow, that hangs at once, and that never gets ready. */
@@ -316,6 +363,7 @@ int main(int argc, char **argv)
 	test_armed();
 	test_loading();
 	test_hung();
+	test_hung_child();
 	test_emit();
 	campaign(1000, 1, 60);
 	return check_done();

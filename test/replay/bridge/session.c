@@ -394,6 +394,13 @@ static void vanishes(void)
 	CHECK(mrd_open(&c, port) && mrd_begin(&c, "cart") && mrd_line(&c, 0, 0) &&
 		      mrd_line(&c, 1, 0) && service_until(&service, "\"state\":\"scanning\""),
 	      "a client within a scan");
+	CHECK(shutdown(c.fd, SHUT_WR) == 0 && mrd_refused(&c, "ended before its CLOSE"),
+	      "that sends no more, and reads: %s", c.said);
+	mrd_shut(&c);
+	CHECK(service_until(&service, "\"state\":\"idle\""), "its scan ends");
+	CHECK(mrd_open(&c, port) && mrd_begin(&c, "cart") && mrd_line(&c, 0, 0) &&
+		      service_until(&service, "\"state\":\"scanning\""),
+	      "another one");
 	mrd_shut(&c);
 	CHECK(service_until(&service, "\"state\":\"idle\""), "is gone: its scan ends");
 	CHECK(mrd_scan(port, "simplefft", 2) == 2, "and the next one has its images");

@@ -82,11 +82,15 @@ check "another scan" "$BORESIDE" replay -c site.cfg --asap $patience -p cart 1.2
 check "and takes what is new" stored early
 check "alone" [ "$(ls early/*.cfl | wc -l)" -eq 18 ]
 ends
+cp "$(grep -laF 'ann &amp; co' logs/*.bslog)" ann.bslog
 forget 'ann & co'
 check "a patient" grep -q '^removed: 1 log, 3 images kept for takers' said.txt
 check "whose name is in no file" eval "! grep -rlaF 'ann &amp; co' logs spill $folders"
 [ -z "${dicom-}" ] || check "nor in DICOM's" eval "! grep -rlaF 'ann & co' dcm"
 check "all is whole" "$BORESIDE" log audit -c site.cfg
+cp ann.bslog logs/3.spare # what a log leaves that was removed for its age
+check "a patient of whom a spare file alone is left" forget 'ann & co'
+check "whose name is then in no file" eval "! grep -rlaF 'ann &amp; co' logs"
 head -c 8192 /dev/urandom >logs/20261122T211002.123456-0123456789abcdef-00000.bslog
 forget 1.2.3.5
 check "a log that cannot be read stays, named" \

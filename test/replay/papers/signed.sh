@@ -54,6 +54,9 @@ check "all three" [ "$(grep -c 'whole; signed' said.txt)" -eq 3 ]
 check "one says that it was recovered" [ "$(grep -c 'recovered' said.txt)" -eq 1 ]
 "$BORESIDE" log verify --key "$old" elsewhere >said.txt 2>&1
 check "an older key did not sign them" [ "$(grep -c 'signed by another key' said.txt)" -eq 3 ]
+mkdir none.d
+check "of a folder without a log nothing is said to be signed" eval \
+	"verify none.d && grep -q 'none.d: there is no log in it' said.txt"
 n=0 found=0
 for f in elsewhere/*.bslog; do
 	for at in 30 4200 4250 9000 20000; do
@@ -97,6 +100,18 @@ cat events.json events.json | awk '/"audit":/ && ++n == 3 { next } { print }' >c
 audit changed
 check "a line that is missing is found" \
 	grep -q '^outcome.signed: .*is line 2, the one before it 2' said.txt
+starts
+play --asap
+kill -STOP "$serve"
+for i in {1..35}; do play --asap; done
+kill -CONT "$serve"
+ends
+cp log.txt events.lost
+check "who could not write a scan's line says so" grep -q ' 4 scans ended that have no line' log.txt
+cp logs/*.bslog elsewhere
+audit events.lost
+check "and their lines are found to be missing" \
+	grep -q '^outcome.signed: .*is line 6, the one before it 1' said.txt
 
 "$BORESIDE" certify -c site.cfg -p cart --seconds 1 -o cert cart.h5 >>out.txt 2>&1
 check "a certificate is signed" "$BORESIDE" log verify --key "$pub" cert/certificate.json

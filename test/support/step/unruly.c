@@ -7,7 +7,8 @@
  * An image of no scan gets identity, but where the first word is slow (late) or wild (hang); with
  * the first word load it never gets ready.
  * identity, invert, number (numbers alone), late (answers after 60 ms), hang (never answers), die,
- * size, many (numbers), nan (a pixel), odd (a number), stale (an answer not asked)
+ * size, many (numbers), nan (a pixel), odd (a number), stale (an answer not asked); not by lot:
+ * ahead (an answer, and 60 ms later the next one, which was not asked yet)
  */
 #define _GNU_SOURCE
 #include "ipc/step.h"
@@ -46,6 +47,11 @@ static void work(struct bs_step_memory *m, int fd, const char *word)
 	m->out.number[0] = strcmp(word, "odd") == 0 ? (double)INFINITY : (double)m->in.image;
 	m->out.number[1] = n > 0 ? (double)in[n / 2] : 0.0;
 	bs_step_store(&m->answered, m->asked + (strcmp(word, "stale") == 0 ? 5 : 0));
+	if (strcmp(word, "ahead") == 0) {
+		(void)nanosleep(&late, NULL);
+		bs_step_store(&m->answered, m->answered + 1);
+		(void)recv(fd, &byte, 1, 0);
+	}
 	if (strcmp(word, "stale") == 0) /* a good answer right after it might be the one seen */
 		(void)recv(fd, &byte, 1, 0);
 }

@@ -191,6 +191,22 @@ static void stale(void)
 	end();
 }
 
+static void ahead(void)
+{
+	const uint64_t cut = door.cut;
+
+	for (unsigned looks = 0; looks < 2; looks++) {
+		CHECK(start("ahead") && run(1, -1.0).verdict == BS_STEP_USED,
+		      "a step that gives the next answer, too, before it is asked");
+		AWAIT(door.memory->answered == 2);
+		if (looks != 0)
+			bs_door_look(&door);
+		CHECK(run(2, -1.0).verdict == BS_STEP_STALE && door.cut == cut + looks + 1,
+		      "the last image's pixels are not taken for the next one's");
+		end();
+	}
+}
+
 static void late(void)
 {
 	const uint64_t cut = door.cut;
@@ -289,6 +305,7 @@ int main(void)
 	sees();
 	wrong();
 	stale();
+	ahead();
 	late();
 	flat();
 	bs_door_close(&door);

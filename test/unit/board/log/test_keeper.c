@@ -201,6 +201,27 @@ static void test_hangs(void)
 	clean();
 }
 
+/* The log before a scan's hangs until the scan has ended: it has none yet, and gets its log. */
+static void test_waits(void)
+{
+	char words[128];
+
+	open_scan(9);
+	put(9, 1);
+	AWAIT(durable(1));
+	atomic_store(&disk_hangs, true);
+	put(9, 2);
+	bs_keeper_end(&k, false, bs_now_ns());
+	open_scan(10);
+	put(10, 1);
+	bs_keeper_end(&k, false, bs_now_ns());
+	bs_keeper_words(&k, words, sizeof(words));
+	CHECK(strcmp(words, "no log: its disk was too slow") == 0, "\"%s\"", words);
+	atomic_store(&disk_hangs, false);
+	AWAIT(bs_keeper_closed(&k));
+	clean();
+}
+
 /* The ring is full when the scan ends, and has no room for its end: all that waits is counted. */
 static void test_ends_full(void)
 {
@@ -312,6 +333,7 @@ int main(void)
 	test_full_ring();
 	test_goes_on();
 	test_hangs();
+	test_waits();
 	test_ends_full();
 	test_ends_failed();
 	bs_keeper_stop(&k);
