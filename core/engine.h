@@ -301,6 +301,12 @@ struct bs_engine {
 	int (*side)(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		    const struct bs_mrd_acq *head, const float *data, size_t coil_stride);
 	/*
+	 * Makes what a frame of slices at once will need of the calibration that has come, once,
+	 * whether it has begun or not. Images are the same without it. Returns the time it took,
+	 * ns; 0: it made nothing. May be NULL.
+	 */
+	int64_t (*ahead)(void *self, uint32_t frame);
+	/*
 	 * The slice's maps, or its field map (within the range that it had at arm), have changed. A
 	 * NULL function: the engine reads both anew for each image.
 	 */

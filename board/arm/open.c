@@ -54,7 +54,7 @@ static int arm_begun(struct bs_armed *a, const char *cache_dir, const struct bs_
 	if (rc == 0)
 		rc = bs_recon_arm(&a->recon, &a->inner, a->engine, &a->loaded.tables, &env, why);
 	if (rc == 0)
-		rc = bs_mixer_arm(&a->mixer, p, a->recon, &a->arena, why);
+		rc = bs_mixer_arm(&a->mixer, p, a->recon, &env, why);
 	if (rc == 0)
 		rc = bs_phases_arm(&a->phases, p, a->recon, &a->arena, why);
 	a->arena.sealed = true;

@@ -531,13 +531,14 @@ static void note_costs(struct recon_worker *w)
 	w->unnoted = false;
 }
 
-/* Sleeps until there may be work; where the site wants it, polls for it while a scan runs. */
+/* Works ahead, or sleeps until there may be work; or polls for it, if so set, while a scan runs. */
 static void rest(struct recon_worker *w)
 {
 	struct bs_worker_env *env = w->env;
 
 	note_costs(w);
-	if (w->current != NULL && env->site.realtime.wait == BS_WAIT_POLL) {
+	if (w->current != NULL &&
+	    (bs_recon_ahead(w->current->recon) || env->site.realtime.wait == BS_WAIT_POLL)) {
 		bs_worker_beat(env);
 		bs_usage_publish(&env->shm, BS_THREAD_RECON, bs_now_ns());
 		return;

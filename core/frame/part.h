@@ -114,6 +114,7 @@ struct bs_recon {
 	uint64_t passed;              /* number of the last image that was handed on before */
 	const struct bs_share *share; /* images that this process makes; NULL: all */
 	uint64_t begun;               /* number of frames that have begun */
+	uint32_t newest;              /* slot of the one that began last */
 	struct bs_solved *solved;     /* what became of frames; NULL: time decides nothing */
 	/* pops volumes (bs_volume_pop); NULL: frames leave */
 	int (*pop)(struct bs_recon *r, struct bs_recon_image *image, int64_t deadline_ns,

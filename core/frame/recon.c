@@ -115,7 +115,24 @@ static int begin_frame(struct bs_recon *r, uint32_t slot, const struct bs_mrd_ac
 	f->preview_due = false;
 	f->first = *head;
 	f->began = r->apart.lines;
+	r->newest = slot;
 	return 0;
+}
+
+bool bs_recon_ahead(struct bs_recon *r)
+{
+	const struct seat *seat = &r->seat[0];
+
+	for (uint32_t i = 0; r->apart.lines > 0 && seat->engine->ahead != NULL && i < r->frames;
+	     i++) {
+		const uint32_t slot = (r->newest + i) % r->frames;
+		const int64_t spent_ns = seat->engine->ahead(seat->self, slot);
+
+		bs_recon_calibrated(r, bs_protocol_frame_slice(r->p, slot), spent_ns);
+		if (spent_ns > 0)
+			return true;
+	}
+	return false;
 }
 
 static int add(struct bs_recon *r, uint32_t slot, uint32_t row, const struct bs_mrd_acq *head,

@@ -269,6 +269,11 @@ int bs_recon_maps(struct bs_recon *r, struct bs_fail *why);
  * protocol's own method. */
 bool bs_recon_imaged(const struct bs_recon *r);
 /*
+ * Makes, while nothing else is to be done, what one frame will need of calibration that has come.
+ * Returns true if something was made. Images are the same without it.
+ */
+bool bs_recon_ahead(struct bs_recon *r);
+/*
  * The time that the slice's next image has waited for calibration before its readouts came here
  * (gpu/engine/mixer.h).
  */

@@ -27,8 +27,8 @@ struct bs_arena {
 };
 
 /* The memory plan of one protocol, which `boreside check` prints. */
-/* parts at most; phases, coils, GRAPPA, maps and projections in one protocol need about 70 */
-#define BS_NEED_MAX 96u
+/* parts at most; phases, coils, GRAPPA, maps and projections in one protocol need about 100 */
+#define BS_NEED_MAX 160u
 struct bs_need {
 	struct {
 		const char *what; /* name of the part, static words: "grid", "samples", ... */

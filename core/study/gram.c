@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-#define BLOCK 16u /* samples of a block: a block of all coils fits the first-level cache */
+#include "core/sizes.h"
+
+#define BLOCK BS_GRAM_BLOCK
 
 /* A block's samples in double; sums of a coil with the coils up to it. */
 struct block {
@@ -59,6 +61,39 @@ void bs_gram_add(double *gram, uint32_t coils, uint32_t samples, const void *dat
 			}
 		}
 	}
+}
+
+/* A readout whose blocks are summed, and where: [block][coils][coils]. */
+struct spread {
+	double *sums;
+	uint32_t coils, samples;
+	const unsigned char *data;
+	size_t stride;
+};
+
+static void sum_block(void *arg, int task)
+{
+	const struct spread *r = arg;
+	const size_t square = (size_t)r->coils * r->coils;
+	const uint32_t first = (uint32_t)task * BLOCK;
+	double *sums = r->sums + (uint32_t)task * square;
+
+	memset(sums, 0, square * sizeof(*sums));
+	bs_gram_add(sums, r->coils, bs_least(r->samples - first, BLOCK),
+		    r->data + 8 * (size_t)first, r->stride);
+}
+
+void bs_gram_spread(struct bs_team *team, double *gram, uint32_t coils, uint32_t samples,
+		    const void *data, size_t stride)
+{
+	const size_t square = (size_t)coils * coils;
+	const uint32_t blocks = (samples + BLOCK - 1) / BLOCK;
+	struct spread r = { gram + square, coils, samples, data, stride };
+
+	bs_team_do(team, sum_block, &r, (int)blocks);
+	for (uint32_t b = 0; b < blocks; b++, r.sums += square)
+		for (size_t i = 0; i < square; i++)
+			gram[i] += r.sums[i];
 }
 
 void bs_gram_matrix(const double *gram, uint32_t coils, double scale, double *out)

@@ -11,13 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/thread/team.h"
+
 #define BS_GRAM_COILS 64u /* most coils */
+#define BS_GRAM_BLOCK 16u /* samples of a block: a block of all coils fits the first-level cache */
 
 /*
  * Adds data [coil][stride] complex float, of which `samples` samples count, to gram; data may be
  * unaligned.
  */
 void bs_gram_add(double *gram, uint32_t coils, uint32_t samples, const void *data, size_t stride);
+/* The same bytes, by a team. gram: behind it there is room for such a matrix of each block. */
+void bs_gram_spread(struct bs_team *team, double *gram, uint32_t coils, uint32_t samples,
+		    const void *data, size_t stride);
 /*
  * Writes gram times scale as a Hermitian matrix: out[coils][coils] complex, column-major as in
  * gpu/calibrate/dense.h.

@@ -186,13 +186,12 @@ static bool leave_beyond(uint8_t *have, const uint32_t size[2])
 
 static const char zeros[] = ": lines that were left out are zeros";
 
-int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why)
+int bs_filler_prepare(struct bs_filler *f, uint32_t frame, uint8_t *have, struct bs_fail *why)
 {
 	const struct bs_protocol *p = f->p;
 	const uint32_t want[2] = { bs_least(p->grappa_kernel[1], p->encoded[1]),
 				   bs_least(p->grappa_kernel[2], p->encoded[2]) };
 	const int lacking = bs_filler_lacking(p);
-	uint8_t *have = f->have + frame * f->lines;
 	struct bs_grappa_lines box;
 	const int64_t start_ns = bs_now_ns();
 	struct bs_fail reason;

@@ -49,13 +49,14 @@ void bs_filler_add(struct bs_filler *f, uint32_t frame, uint32_t row, const floa
 void bs_filler_side(struct bs_filler *f, uint32_t frame, uint32_t row, const float *data,
 		    size_t coil_stride);
 /*
+ * have: bs_filler_have, or that of a frame to come: of its weights none are missing then.
  * Returns 1: the frame lacks lines, and their weights are made; bs_grappa_fill follows. 0: it lacks
  * no line, or none that is near enough to the measured ones (within their widest gap of them).
  * BS_ERR_CALIBRATION: the scan has not brought the calibration lines that the weights need, or
  * these do not determine the weights. With grappa.lacking zeros it is 0 instead, and *why says what
  * the image lacks.
  */
-int bs_filler_prepare(struct bs_filler *f, uint32_t frame, struct bs_fail *why);
+int bs_filler_prepare(struct bs_filler *f, uint32_t frame, uint8_t *have, struct bs_fail *why);
 /* [line]: 1 where the line of the frame has come; before prepare. */
 uint8_t *bs_filler_have(const struct bs_filler *f, uint32_t frame);
 /* Time that the last prepare took to make weights, ns, for the image's report; 0: it made none. */

@@ -360,6 +360,13 @@ static int host_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row
 	return 0;
 }
 
+static int64_t host_ahead(void *self, uint32_t frame)
+{
+	const struct engine *e = self;
+
+	return e->slicer != NULL ? bs_slicer_ahead(e->slicer, e->filler, frame) : 0;
+}
+
 /* ---- images ---- */
 
 /* Takes the frame's slice out of the lines of its group. Returns 0 or an error. */
@@ -371,7 +378,7 @@ static int take_apart(struct engine *e, uint32_t frame, bool apply, struct bs_re
 	const struct bs_slicer_lines lines = { hybrid, true, 1.0 };
 	int rc = bs_slicer_prepare(e->slicer, frame, have, &lines, report);
 
-	report->stage_ns[BS_BUDGET_CALIBRATION] += bs_slicer_calibrated_ns(e->slicer);
+	report->stage_ns[BS_BUDGET_CALIBRATION] += bs_slicer_prepared(e->slicer)->calibrated_ns;
 	if (rc == 1 && fill != NULL)
 		bs_slicer_leave(e->slicer, fill);
 	if (rc == 1 && apply)
@@ -394,7 +401,7 @@ static int prepare(struct engine *e, uint32_t frame, const uint8_t *held, bool a
 		rc = take_apart(e, frame, apply, report);
 	if (rc != 0 || e->filler == NULL || (report->apart.of > 1 && !bs_slicer_fills(e->slicer)))
 		return rc;
-	rc = bs_filler_prepare(e->filler, frame, &report->why);
+	rc = bs_filler_prepare(e->filler, frame, bs_filler_have(e->filler, frame), &report->why);
 	report->stage_ns[BS_BUDGET_CALIBRATION] += bs_filler_calibrated_ns(e->filler);
 	return rc;
 }
@@ -574,6 +581,7 @@ const struct bs_engine bs_engine_host = {
 	.begin = host_begin,
 	.add = host_add,
 	.side = host_side,
+	.ahead = host_ahead,
 	.image = host_image,
 	.fold = host_fold,
 	.peek = host_peek,

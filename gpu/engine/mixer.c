@@ -43,6 +43,7 @@ struct frame {
 struct bs_mixer {
 	const struct bs_protocol *p;
 	struct bs_recon *recon;
+	struct bs_team *team;
 	uint32_t inner_coils, slices, rows, quota; /* quota: most readouts of a slice that wait */
 	uint32_t bands;                            /* slices that share a matrix */
 	/* number of calibrating rows; off the grid, distance from one to the next in rows */
@@ -56,7 +57,7 @@ struct bs_mixer {
 	struct bs_fail refused; /* code not 0: why a readout that waited was refused */
 	struct bs_prepared said;
 	/* These arrays are taken from the arena at arm; w is [coils][coils] double. */
-	double *w, *a, *gram;
+	double *w, *a, *gram; /* gram: with what bs_gram_spread needs */
 	void *work;
 	float *matrix, *mixed, *data; /* matrix: with one for each place, that of the center */
 	struct bs_along *along;       /* plan; NULL: one matrix serves all places */
@@ -103,7 +104,8 @@ static void lay(struct bs_mixer *f, struct bs_room *r)
 	bs_room_take(r, &f->mixed, "virtual coils' samples", 1,
 		     room * f->inner_coils + bs_path_bytes(p, 0));
 	bs_room_take(r, &f->a, "compression", wait > 0, places * square * 16);
-	bs_room_take(r, &f->gram, "calibration data's Gram matrix", wait > 0, places * square * 8);
+	bs_room_take(r, &f->gram, "calibration data's Gram matrix", wait > 0,
+		     (places > 1 ? places : 2 + room / 8 / BS_GRAM_BLOCK) * square * 8);
 	bs_room_take(r, &f->work, "calibration work", wait > 0, bs_compress_bytes(p->coils));
 	bs_room_take(r, &f->slice, "slices' calibrating rows", f->slices, sizeof(struct slice));
 	bs_room_take(r, &f->frame, "frames that wait", bs_protocol_pairs(p), sizeof(struct frame));
@@ -147,9 +149,9 @@ int bs_mixer_need(const struct bs_protocol *p, struct bs_need *need, struct bs_f
 }
 
 int bs_mixer_arm(struct bs_mixer **out, const struct bs_protocol *p, struct bs_recon *recon,
-		 struct bs_arena *arena, struct bs_fail *why)
+		 const struct bs_arm_env *env, struct bs_fail *why)
 {
-	struct bs_room room = { .arena = arena };
+	struct bs_room room = { .arena = env->arena };
 	struct bs_mixer *f;
 	int rc;
 
@@ -164,13 +166,14 @@ int bs_mixer_arm(struct bs_mixer **out, const struct bs_protocol *p, struct bs_r
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s'", p->name);
 	set_out(f, p);
 	f->recon = recon;
+	f->team = env->team;
 	lay(f, &room);
 	if (room.full) {
 		free(f);
 		return bs_fail(why, BS_ERR_NOMEM, "protocol '%s': whitening and coil compression",
 			       p->name);
 	}
-	rc = f->places > 1 ? bs_along_plan(&f->along, p->samples, p->coils, arena, why) : 0;
+	rc = f->places > 1 ? bs_along_plan(&f->along, p->samples, p->coils, env->arena, why) : 0;
 	if (rc != 0) {
 		free(f);
 		return rc;
@@ -429,8 +432,8 @@ static void sum_rows(struct bs_mixer *f, const struct slice *s)
 		if (f->along != NULL)
 			bs_along_gram(f->along, f->gram, data, head->number_of_samples);
 		else
-			bs_gram_add(f->gram, f->p->coils, used_samples(head), data,
-				    head->number_of_samples);
+			bs_gram_spread(f->team, f->gram, f->p->coils, used_samples(head), data,
+				       head->number_of_samples);
 	}
 }
 

@@ -26,13 +26,15 @@
  *
  * Where the noise is not known, or singular, a protocol that requires it returns an error for every
  * readout of the scan; other protocols leave the readouts as they are, and images say so.
- * One thread. After arm nothing is allocated. Test: test/unit/gpu/engine/test_mixer.c
+ * One caller, with the team of env: any team makes the same bytes. After arm nothing is allocated.
+ * Test: test/unit/gpu/engine/test_mixer.c
  */
 #ifndef BS_GPU_ENGINE_MIXER_H
 #define BS_GPU_ENGINE_MIXER_H
 
-#include "core/study/noise.h"
+#include "core/engine.h"
 #include "core/frame/recon.h"
+#include "core/study/noise.h"
 
 struct bs_mixer;
 
@@ -43,7 +45,7 @@ void bs_mixer_inner(struct bs_protocol *inner, const struct bs_protocol *p);
 int bs_mixer_need(const struct bs_protocol *p, struct bs_need *need, struct bs_fail *why);
 /* *out is NULL where the protocol does not prepare. recon must be armed with the inner protocol. */
 int bs_mixer_arm(struct bs_mixer **out, const struct bs_protocol *p, struct bs_recon *recon,
-		 struct bs_arena *arena, struct bs_fail *why);
+		 const struct bs_arm_env *env, struct bs_fail *why);
 void bs_mixer_disarm(struct bs_mixer *f);
 
 /*

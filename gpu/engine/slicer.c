@@ -23,6 +23,7 @@
 /* What is known of a group and contrast. */
 struct known {
 	uint32_t came;       /* reference lines so far, of all scans */
+	uint32_t met;        /* came, of the references whose weights were made, or tried */
 	uint32_t compared;   /* lines of the frame that tells what follows */
 	bool phased, untold; /* untold: the lines do not tell whether the references are phased */
 	double left;
@@ -35,6 +36,7 @@ struct bs_slicer {
 	struct bs_slice *slice; /* weights; NULL: slices are solved for together */
 	struct bs_cart *cart;   /* states: pairs of slice and contrast */
 	uint8_t *have;          /* [pair][line]: 1: the reference has come */
+	uint8_t *met;           /* [pair]: 1: a frame's weights were made in this scan, or tried */
 	float *references;      /* [band][coil][line][x] complex, of the run in progress */
 	/*
 	 * lines [coil][line][x] complex: folded: of a frame, its first line first; out: of the
@@ -46,9 +48,9 @@ struct bs_slicer {
 	struct known *known;          /* [set]: group, contrast */
 	bool in_plane;                /* lines came that calibrate in plane alone */
 	struct bs_slicer_frame frame; /* the frame that was prepared last */
+	double cycles[BS_BANDS_MAX];  /* phase of each band from a line to the next, of this scan */
 	uint32_t count;               /* number of that frame's lines that have come */
 	bool gaps; /* between that frame's lines, lines are missing that nothing fills */
-	int64_t calibrated_ns;
 };
 
 /* Numbers of groups and contrasts. */
@@ -105,7 +107,7 @@ static void lay_out(struct bs_slicer *s, const struct bs_protocol *p, uint32_t c
 				 .sets = sets_of(p) };
 	bs_room_take(r, &s->known, "groups of slices", 1, s->sets * sizeof(*s->known));
 	bs_room_take(r, &s->have, "references that have come", 1,
-		     (uint64_t)bs_protocol_pairs(p) * s->lines);
+		     (uint64_t)bs_protocol_pairs(p) * (s->lines + 1));
 	bs_room_take(r, &s->references, "references of a group", 1, s->bands * plane);
 	bs_room_take(r, &s->folded, "lines of a frame", 1, plane);
 	bs_room_take(r, &s->out, "lines of a slice", 1, plane);
@@ -150,6 +152,7 @@ int bs_slicer_plan(struct bs_slicer **slicer, const struct bs_protocol *p, uint3
 		return rc;
 	}
 	memset(s->known, 0, s->sets * sizeof(*s->known));
+	s->met = s->have + (size_t)bs_protocol_pairs(p) * s->lines;
 	*slicer = s;
 	return 0;
 }
@@ -168,7 +171,7 @@ void bs_slicer_scan(struct bs_slicer *s)
 	for (uint32_t i = 0; i < s->sets; i++)
 		/* a new version, so that weights of the scan before count no more */
 		s->known[i].came++;
-	memset(s->have, 0, (size_t)bs_protocol_pairs(s->p) * s->lines);
+	memset(s->have, 0, (size_t)bs_protocol_pairs(s->p) * (s->lines + 1));
 	s->in_plane = false;
 }
 
@@ -325,14 +328,13 @@ static int make_weights(struct bs_slicer *s, uint32_t set, const struct bs_patte
 /* Finds the frame's lines, and which weights are theirs. */
 static void find_frame(struct bs_slicer *s, uint32_t frame, uint32_t step, const uint8_t *have)
 {
-	const uint32_t slice = bs_protocol_frame_slice(s->p, frame);
+	const uint32_t pair = frame / bs_protocol_lanes(s->p);
 	const struct bs_pattern_spec spec = { s->lines, step, s->p->multiband.kernel[1],
 					      s->slice != NULL && fills(s->p) };
 	struct bs_slicer_frame *f = &s->frame;
 
-	f->set = bs_apart_group(s->p, slice) * s->p->contrasts +
-		 bs_protocol_frame_contrast(s->p, frame);
-	f->band = bs_apart_band_of(s->p, slice);
+	f->set = pair % s->sets;
+	f->band = pair / s->sets;
 	f->inner[0] = f->inner[1] = 0;
 	s->count = bs_pattern_find(&spec, have, &f->at, f->center, &s->gaps);
 	f->came = s->came;
@@ -369,13 +371,12 @@ static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_s
 	const struct bs_pattern run = common(s, &s->frame.at);
 	const struct bs_pattern told = s->frame.center[1] > 0 ? common(s, &all) : run;
 	const double *cycles = report->apart.cycles;
+	const uint32_t least = s->slice != NULL ? s->p->multiband.kernel[1] : 1;
 	struct known *k = &s->known[s->frame.set];
 	struct bs_fail reason;
 	char words[160];
 	double bare;
 	int rc;
-
-	const uint32_t least = s->slice != NULL ? s->p->multiband.kernel[1] : 1;
 
 	(void)snprintf(words, sizeof(words),
 		       "%s needs %u line%s in a row of each slice alone, its references; "
@@ -385,6 +386,8 @@ static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_s
 	if (run.lines < least)
 		return lacking(s, &report->why, words);
 	gather(s, &told);
+	memcpy(s->cycles, cycles, sizeof(s->cycles));
+	k->met = k->came;
 	k->compared = s->count;
 	bare = left_over(s, &told, have, lines, cycles, true);
 	k->left = left_over(s, &told, have, lines, cycles, false);
@@ -431,10 +434,9 @@ static void put_report(const struct bs_slicer *s, struct bs_report *report)
 
 bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, uint32_t step, const uint8_t *have)
 {
-	const struct known *k;
-
 	find_frame(s, frame, step, have);
-	k = &s->known[s->frame.set];
+	const struct known *k = &s->known[s->frame.set];
+
 	return (s->slice != NULL ? bs_slice_version(s->slice, s->frame.set) : k->version) !=
 		       version_of(s, &s->frame.at) ||
 	       s->count > k->compared;
@@ -461,6 +463,37 @@ static void prepare_center(struct bs_slicer *s, struct bs_report *report)
 		s->inner[y] = y >= f->inner[0] && y < f->inner[1];
 }
 
+int64_t bs_slicer_ahead(struct bs_slicer *s, struct bs_filler *filler, uint32_t frame)
+{
+	const int64_t start_ns = bs_now_ns();
+	const uint32_t pair = frame / bs_protocol_lanes(s->p);
+	const struct known *last = &s->known[s->frame.set];
+	struct known *k = &s->known[pair % s->sets];
+	struct bs_slicer_frame *f = &s->frame;
+	struct bs_fail unsaid;
+
+	if (s->slice == NULL || f->center[1] > 0 || last->met != last->came || s->met[pair] == 1)
+		return 0;
+	f->set = pair % s->sets;
+	f->band = pair / s->sets;
+	const struct bs_pattern run = common(s, &f->at);
+
+	if (k->met != k->came && run.lines >= s->p->multiband.kernel[1]) {
+		k->phased = last->phased;
+		k->compared = 0;
+		(void)make_weights(s, f->set, &f->at, &run, s->cycles, &unsaid);
+	}
+	if (filler != NULL && bs_slicer_fills(s)) {
+		memset(s->inner, 0, s->lines);
+		for (uint32_t i = 0; i < f->at.lines; i++)
+			s->inner[f->at.first + i * f->at.step] = s->came[i];
+		(void)bs_filler_prepare(filler, frame, s->inner, &unsaid);
+	}
+	k->met = k->came;
+	s->met[pair] = 1;
+	return bs_now_ns() - start_ns;
+}
+
 int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 		      const struct bs_slicer_lines *lines, struct bs_report *report)
 {
@@ -469,7 +502,7 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 	bool stale;
 	int rc = 1;
 
-	s->calibrated_ns = 0;
+	s->frame.calibrated_ns = 0;
 	if (report->apart.of <= 1)
 		return 0;
 	stale = bs_slicer_stale(s, frame, report->apart.step, have);
@@ -478,7 +511,8 @@ int bs_slicer_prepare(struct bs_slicer *s, uint32_t frame, const uint8_t *have,
 	if (rc == 1 && s->frame.center[1] > 0)
 		prepare_center(s, report);
 	if (stale)
-		s->calibrated_ns = bs_now_ns() - start_ns;
+		s->frame.calibrated_ns = bs_now_ns() - start_ns;
+	s->met[frame / bs_protocol_lanes(s->p)] = 1;
 	k = &s->known[s->frame.set];
 	if (rc == 1 && s->slice == NULL && k->untold)
 		rc = lacking(s, &report->why,
@@ -560,14 +594,4 @@ const struct bs_slice *bs_slicer_slice(const struct bs_slicer *s)
 float *bs_slicer_space(struct bs_slicer *s)
 {
 	return s->folded;
-}
-
-bool bs_slicer_fills(const struct bs_slicer *s)
-{
-	return s->frame.at.step > 1;
-}
-
-int64_t bs_slicer_calibrated_ns(const struct bs_slicer *s)
-{
-	return s->calibrated_ns;
 }

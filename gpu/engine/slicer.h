@@ -8,11 +8,12 @@
  * lines of one slice alone, in hybrid space (gpu/image/cartesian.h), and the weights of each group
  * and contrast (gpu/grappa/slice.h). Weights are made when an image first needs them, and again
  * when its references have changed, of those lines of the frame's grid (each line, or every nth)
- * that all slices of the group have, in a row; which lines a frame has makes no difference.
+ * that all slices of the group have, in a row; which lines a frame has makes no difference. Once a
+ * scan has told that grid, the others are made ahead, while nothing else is to be done.
  * Nothing tells whether references have their bands' phases; the lines do. The references are added
  * up both ways, and that sum is taken which is closer to the lines of the first frame, or of the
  * next one that has more. Where both are far from them, the image lacks that.
- * need -> plan -> { scan -> { side | prepare -> apply }* }* -> close, as the functions of
+ * need -> plan -> { scan -> { side | ahead | prepare -> apply }* }* -> close, as the functions of
  * core/engine.h. Only plan and close allocate. One caller.
  * Tests: test/replay/console/multiband.sh, test/twin/engine/twin_engine_apart.c
  */
@@ -20,6 +21,7 @@
 #define BS_GPU_ENGINE_SLICER_H
 
 #include "core/engine.h"
+#include "gpu/engine/filler.h"
 #include "gpu/engine/pattern.h"
 #include "gpu/grappa/slice.h"
 
@@ -50,6 +52,7 @@ struct bs_slicer_frame {
 	uint32_t center[2], inner[2]; /* center[1] 0: there are none */
 	uint32_t center_set;
 	const uint8_t *center_came; /* [line]: 1 where it is an inner one */
+	int64_t calibrated_ns;      /* time that prepare took to make weights; 0: it made none */
 };
 
 /* The protocol has references. */
@@ -72,6 +75,12 @@ void bs_slicer_scan(struct bs_slicer *s);
  */
 bool bs_slicer_side(struct bs_slicer *s, uint32_t frame, const struct bs_mrd_acq *head,
 		    uint32_t row, const float *data, size_t coil_stride);
+/*
+ * Makes the weights of a frame, begun or not, and those of its lines that are left out, once in a
+ * scan, as if it had the lines and the phases of the frame before: prepare makes them again where
+ * it has not. filler: NULL if none are filled. Returns the time that it took, ns; 0: it made none.
+ */
+int64_t bs_slicer_ahead(struct bs_slicer *s, struct bs_filler *filler, uint32_t frame);
 /* Returns true if prepare must be given the frame's lines. step: report->apart.step. */
 bool bs_slicer_stale(struct bs_slicer *s, uint32_t frame, uint32_t step, const uint8_t *have);
 /*
@@ -95,9 +104,10 @@ float *bs_slicer_space(struct bs_slicer *s);
  * Returns true if the last prepared frame is accelerated in plane: lines between its own are to be
  * filled.
  */
-bool bs_slicer_fills(const struct bs_slicer *s);
-/* Time that the last prepare took to make weights, ns; 0: it made none. */
-int64_t bs_slicer_calibrated_ns(const struct bs_slicer *s);
+static inline bool bs_slicer_fills(const struct bs_slicer *s)
+{
+	return bs_slicer_prepared(s)->at.step > 1;
+}
 
 BS_C_END
 #endif

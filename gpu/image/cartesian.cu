@@ -409,7 +409,7 @@ static int cart_prepare(void *op, struct bs_filler *filler, struct bs_slicer *sl
 		bs_slicer_leave(slicer, bs_filler_have(filler, frame));
 	if (report->apart.of > 1 && !bs_slicer_fills(slicer))
 		return bs_grappa_cuda_none(c->grappa, stream, why);
-	rc = bs_filler_prepare(filler, frame, why);
+	rc = bs_filler_prepare(filler, frame, bs_filler_have(filler, frame), why);
 	if (rc < 0)
 		return rc;
 	return rc == 0 ? bs_grappa_cuda_none(c->grappa, stream, why)

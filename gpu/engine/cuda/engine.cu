@@ -182,7 +182,7 @@ int bs_armed_cuda_image(void *self, uint32_t frame, const uint8_t *held, int64_t
 	if (rc == 0)
 		rc = bs_armed_cuda_made(e, frame, held, deadline_ns, image, report);
 	calibrated_ns = e->filler != NULL ? bs_filler_calibrated_ns(e->filler) : 0;
-	calibrated_ns += e->slicer != NULL ? bs_slicer_calibrated_ns(e->slicer) : 0;
+	calibrated_ns += e->slicer != NULL ? bs_slicer_prepared(e->slicer)->calibrated_ns : 0;
 	report->stage_ns[BS_BUDGET_CALIBRATION] += calibrated_ns;
 	report->stage_ns[BS_BUDGET_ACCUMULATE] += spent_ns - calibrated_ns;
 	return rc;
@@ -325,6 +325,7 @@ static constexpr struct bs_engine engine(void)
 	e.begin = bs_armed_cuda_begin;
 	e.add = bs_armed_cuda_add;
 	e.side = bs_armed_cuda_side;
+	e.ahead = bs_armed_cuda_ahead;
 	e.scan = bs_armed_cuda_scan;
 	e.image = bs_armed_cuda_image;
 	e.disarm = bs_armed_cuda_close;

@@ -57,6 +57,29 @@ static void make_site(void)
 	bs_plan_make(&p[1]);
 }
 
+/* A scan of slices at once, EPI, left out in plane, coils compressed, volumes: of many parts. */
+static void test_many_parts(void)
+{
+	const struct bs_protocol kept = site.protocol[0];
+	struct bs_protocol *p = &site.protocol[0];
+
+	p->parallel = BS_PARALLEL_SLICES;
+	p->uses = 1u << BS_KIND_CALIBRATION | 1u << BS_KIND_PHASE_CORRECTION;
+	p->slices = 4;
+	p->virtual_coils = 3;
+	p->epi_correct = p->volume = true;
+	p->grappa_kernel[0] = 5;
+	p->grappa_kernel[1] = 9;
+	p->grappa_kernel[2] = 1;
+	p->grappa_sources = 2;
+	p->multiband.factor = 2;
+	p->multiband.kernel[0] = p->multiband.kernel[1] = 5;
+	bs_plan_make(p);
+	CHECK(make() == 0 && plan.protocol[0].need.parts > 80, "%u parts: %s",
+	      plan.protocol[0].need.parts, told);
+	*p = kept;
+}
+
 int main(void)
 {
 	struct bs_protocol *p = site.protocol;
@@ -93,6 +116,7 @@ int main(void)
 	      (unsigned long long)(plan.pools.image_bytes - slot));
 	memset(p[0].image_matrix, 0, sizeof(p[0].image_matrix));
 	CHECK(make() == 0 && plan.total_bytes == sum, "and without it what it took before");
+	test_many_parts();
 
 	site.sinks = 2;
 	site.overload.sinks = BS_POLICY_SPILL;

@@ -210,11 +210,39 @@ static void test_names(void)
 	CHECK(s.noise.match.by == BS_MATCHED_NUMBER && s.noise.samples > 0, "by number");
 }
 
+/* Readouts of unequal length by teams of any size, and readouts of no sample. */
+static void test_spread(void)
+{
+	static const int members[] = { 1, 2, 7 };
+	double want[COILS * COILS] = { 0.25, 0.5 };
+	struct bs_fail why = { 0 };
+	struct bs_team *team;
+
+	for (uint32_t r = 0; r < READOUTS; r++)
+		bs_gram_add(want, COILS, SAMPLES - 9 * r, raw + 1 + (size_t)8 * r * COILS * STRIDE,
+			    STRIDE);
+	for (int i = 0; i < 3; i++) {
+		/* one matrix, and one of each block */
+		double got[(1 + 3) * COILS * COILS] = { 0.25, 0.5 };
+
+		if (bs_team_open(&team, members[i], &why) != 0)
+			CHECK(0, "a team of %d: %s", members[i], why.text);
+		for (uint32_t r = 0; r < READOUTS; r++)
+			bs_gram_spread(team, got, COILS, SAMPLES - 9 * r,
+				       raw + 1 + (size_t)8 * r * COILS * STRIDE, STRIDE);
+		bs_gram_spread(team, got, COILS, 0, raw + 1, STRIDE);
+		CHECK(memcmp(got, want, sizeof(want)) == 0, "%d threads: the same bytes",
+		      members[i]);
+		bs_team_close(team);
+	}
+}
+
 int main(void)
 {
 	test_names();
 	fill();
 	test_covariance();
+	test_spread();
 	test_unsaid();
 	test_kept();
 	test_scan();

@@ -66,7 +66,7 @@ static void open_run(struct run *r, const struct bs_protocol *p)
 	    bs_mixer_need(&r->p, &need, &why) != 0 ||
 	    bs_arena_open(&r->arena, need.total_bytes, &why) != 0 ||
 	    bs_recon_arm(&r->recon, &r->inner, engine, &tables, &env, &why) != 0 ||
-	    bs_mixer_arm(&r->mixer, &r->p, r->recon, &r->arena, &why) != 0) {
+	    bs_mixer_arm(&r->mixer, &r->p, r->recon, &env, &why) != 0) {
 		CHECK(0, "armed: %s", why.text);
 		exit(1);
 	}
@@ -529,6 +529,33 @@ static void test_averages(void)
 	close_run(&r);
 }
 
+/* A matrix, and one for each place, of the same lines by teams of any size. */
+static void test_teams(void)
+{
+	static const int members[] = { 1, 2, 7 };
+	static struct run r;
+	static cf first[3 * VOXELS];
+	struct bs_team *one = team;
+	struct bs_protocol p = protocol(BS_WHITEN_OFF, 3);
+
+	for (int i = 0; i < 6; i++) {
+		p.compression = i < 3 ? BS_COMPRESSION_SVD : BS_COMPRESSION_GEOMETRIC;
+		if (bs_team_open(&team, members[i % 3], &why) != 0)
+			CHECK(0, "a team of %d: %s", members[i % 3], why.text);
+		open_run(&r, &p);
+		bs_mixer_scan(r.mixer, &(struct bs_scan_info){ 0 }, NULL);
+		for (uint32_t row = 0; row < LINES; row++)
+			give_line(&r, 0, 0, row);
+		if (i % 3 == 0)
+			memcpy(first, r.image[0], sizeof(first));
+		CHECK(r.images == 1 && memcmp(first, r.image[0], sizeof(first)) == 0,
+		      "%d threads: the same bytes", members[i % 3]);
+		close_run(&r);
+		bs_team_close(team);
+	}
+	team = one;
+}
+
 int main(void)
 {
 	static struct bs_noise noise;
@@ -545,6 +572,7 @@ int main(void)
 	test_what_calibrates();
 	test_geometric();
 	test_averages();
+	test_teams();
 	bs_team_close(team);
 	return check_done();
 }
