@@ -303,7 +303,7 @@ struct bs_engine {
 	/*
 	 * Makes what a frame of slices at once will need of the calibration that has come, once,
 	 * whether it has begun or not. Images are the same without it. Returns the time it took,
-	 * ns; 0: it made nothing. May be NULL.
+	 * ns; 0: it made nothing. May be NULL, as a GPU's is.
 	 */
 	int64_t (*ahead)(void *self, uint32_t frame);
 	/*

@@ -169,7 +169,6 @@ int bs_armed_cuda_flush(struct bs_armed_cuda *e);
 void bs_armed_cuda_scan(void *self);
 int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t row,
 		       const struct bs_mrd_acq *head, const float *data, size_t coil_stride);
-int64_t bs_armed_cuda_ahead(void *self, uint32_t frame);
 void bs_armed_cuda_reading(void *self, bool wait, uint64_t *made, uint64_t *read);
 
 /*

@@ -325,7 +325,6 @@ static constexpr struct bs_engine engine(void)
 	e.begin = bs_armed_cuda_begin;
 	e.add = bs_armed_cuda_add;
 	e.side = bs_armed_cuda_side;
-	e.ahead = bs_armed_cuda_ahead;
 	e.scan = bs_armed_cuda_scan;
 	e.image = bs_armed_cuda_image;
 	e.disarm = bs_armed_cuda_close;

@@ -237,10 +237,3 @@ int bs_armed_cuda_side(void *self, uint32_t frame, enum bs_kind kind, uint32_t r
 	bs_mapped_side(e->scan_maps, frame, kind, row, data, coil_stride);
 	return 0;
 }
-
-int64_t bs_armed_cuda_ahead(void *self, uint32_t frame)
-{
-	struct bs_armed_cuda *e = (struct bs_armed_cuda *)self;
-
-	return e->slicer != NULL ? bs_slicer_ahead(e->slicer, e->filler, frame) : 0;
-}
