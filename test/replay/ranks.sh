@@ -151,8 +151,9 @@ killed() { # killed FILES OUT: rank 1 of 3, once one of the files is there
 	mpirun --oversubscribe --allow-run-as-root -n 3 "$BORESIDE" recon -c site.cfg -p slow \
 		slow.h5 -o "$2" >killed.txt 2>&1 &
 	job=$!
+	await rank_pid 1 >pid # first: it takes a while where the machine is busy
 	await begun "$1"
-	kill -KILL "$(rank_pid 1)"
+	kill -KILL "$(cat pid)"
 	wait "$job"
 	local rc=$?
 	job=
