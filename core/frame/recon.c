@@ -432,7 +432,8 @@ static int take_readout(struct bs_recon *r, const struct bs_mrd_acq *head, uint3
 {
 	const enum bs_kind kind = bs_mrd_kind(head->flags);
 	const bool uses = bs_scan_uses(r->p, &r->info, kind, head->idx.average);
-	const bool embedded = r->embedded && head->encoding_space_ref == 0;
+	const bool embeds = r->apart.bands > 1 ? bs_apart_embeds(&r->apart, head) : r->embedded;
+	const bool embedded = embeds && head->encoding_space_ref == 0;
 	int rc = 0;
 
 	if (uses && r->seen == 0)

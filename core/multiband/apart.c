@@ -24,6 +24,8 @@ void bs_apart_scan(struct bs_apart *a, const struct bs_protocol *p, const struct
 	a->bands = p->multiband.factor;
 	a->groups = bs_multiband_groups(&p->multiband, p->slices);
 	a->by = p->multiband.references;
+	a->embeds = info->calibration == BS_CALIBRATION_EMBEDDED ||
+		    info->calibration == BS_CALIBRATION_INTERLEAVED;
 	a->places = info->places;
 	memcpy(a->band_mm, info->band_mm, sizeof(a->band_mm));
 	for (uint32_t b = 0; b < a->bands; b++)
@@ -68,6 +70,13 @@ static bool is_first(const struct bs_apart *a, const struct bs_mrd_idx *idx)
 	       (idx->average == a->first.average || a->p->averages > 1);
 }
 
+bool bs_apart_embeds(const struct bs_apart *a, const struct bs_mrd_acq *head)
+{
+	return a->embeds && a->begun &&
+	       (a->past[head->idx.slice % a->groups] ||
+		(a->by == BS_REFERENCES_FIRST && !is_first(a, &head->idx)));
+}
+
 /*
  * Notes a line of a group: the group has no more references, and its lines' places count from here.
  */
@@ -98,7 +107,7 @@ bool bs_apart_line(struct bs_apart *a, struct bs_mrd_acq *head)
 		 a->past[head->idx.slice % a->groups];
 	if (folded) {
 		see_group(a, head);
-		head->flags &= ~BS_MRD_IS_CALIBRATION_TOO;
+		head->flags &= ~(BS_MRD_IS_CALIBRATION | BS_MRD_IS_CALIBRATION_TOO);
 		head->flags |= BS_MRD_FOLDED;
 		return true;
 	}

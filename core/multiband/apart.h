@@ -10,7 +10,8 @@
  * Where no flagged line has come before the first line of an image, it is taken for the latter; a
  * line of another repetition, set, phase or average holds a group, and so do those behind it. Two
  * slices of one group show that it is so, and until then images of the first repetition wait: they
- * could hold a whole group each.
+ * could hold a whole group each. Calibration lines that lie between those of a group, as the header
+ * says, are of the group, too: references come before it.
  * A slice's position is that of its references, moved as its group's lines have moved since the
  * first of them; else that of these lines, and the header's places of the bands from there.
  * No allocation; one thread. Test: test/unit/core/multiband/test_apart.c
@@ -28,6 +29,7 @@ struct bs_apart {
 	float band_mm[BS_BANDS_MAX];
 	uint32_t places;             /* bands whose place the header says */
 	double cycles[BS_BANDS_MAX]; /* phase of each band from a line to the next */
+	bool embeds; /* calibration lines lie between those of images, the header says */
 	/* how references are told from other lines; AUTO until the first line of an image */
 	enum bs_references by;
 	bool flagged;                /* a flagged reference has come */
@@ -49,6 +51,8 @@ void bs_apart_scan(struct bs_apart *a, const struct bs_protocol *p,
 		   const struct bs_scan_info *info);
 /* Notes a line that is flagged as calibration. */
 void bs_apart_reference(struct bs_apart *a, const struct bs_mrd_acq *head);
+/* Returns true if a line that is flagged as calibration is a line of an image, of a group. */
+bool bs_apart_embeds(const struct bs_apart *a, const struct bs_mrd_acq *head);
 /*
  * Takes a line of an image, which may be given twice in a row. Returns true if it holds a group;
  * else it is a reference, too, and is flagged so.

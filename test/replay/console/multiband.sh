@@ -121,6 +121,18 @@ sed 's/factor = 2;/& kernel = [5, 15, 1];/' sms_mb2.cfg >wide.cfg
 check "a center of fewer lines than the kernel: none complete" test "$(partial center wide)" -eq 2
 check "in words" grep -q "is partial: lines between those that came are zeros" center.log
 
+# lines of several slices that are flagged as calibration, and embedded, are no references
+"$multiband" "$from/sms_mb2.h5" flagged.h5 every 2 flagged >log 2>&1
+for name in center flagged; do
+	"$multiband" $name.h5 embeds_$name.h5 header "<calibrationMode>separate" \
+		"<calibrationMode>embedded" >>log 2>&1
+	"$BORESIDE" recon -c sms_mb2.cfg -o embeds_$name.cfl embeds_$name.h5 >>log 2>&1
+done
+for n in "" -0002; do
+	check "an embedded center, flagged as calibration: the same bytes$n" \
+		cmp embeds_center$n.cfl embeds_flagged$n.cfl
+done
+
 # what a frame lacks is its own loss: the references make the weights
 "$multiband" "$from/sms_mb2.h5" cut.h5 again 2 cut >log 2>&1
 "$BORESIDE" recon -c sms_mb2.cfg -o cut.cfl cut.h5 >cut.log 2>&1

@@ -8,8 +8,9 @@
  * nothing: no counter is; back: the last one's number is the first one's; cut: the first one has
  * its first 8 lines alone; moved: those behind it lie 10 mm further along z; few: references are
  * the 5 lines at the center alone.
- * multiband IN OUT every N [center]: an accelerated one. Of its lines of several bands each N-th
- * comes, and its header says so; center: and each of the middle third; all else is as in IN.
+ * multiband IN OUT every N [center|flagged]: an accelerated one. Of its lines of several bands each
+ * N-th comes, and its header says so; center: and each of the middle third; flagged: these, those
+ * that are no N-th as calibration lines; all else is as in IN.
  * multiband IN OUT header OLD NEW [OLD NEW]...: the same lines; the header's first OLD is NEW.
  */
 #define _GNU_SOURCE /* asprintf */
@@ -99,19 +100,23 @@ static uint32_t lines_of(struct bs_recording *from)
 	return most;
 }
 
+/* center: the middle third comes, too. flag: flags that this gives a line that is no N-th. */
 static int put_every(struct bs_recording *to, struct bs_recording *from, long every, bool center,
-		     struct bs_fail *why)
+		     uint64_t flag, struct bs_fail *why)
 {
 	const uint32_t lines = lines_of(from);
 	struct bs_recorded a;
 	int rc = put_accelerated(to, from, every, why);
 
 	for (uint32_t i = 0; rc == 0 && i < bs_recording_count(from); i++) {
+		bool extra;
+
 		rc = bs_recording_read(from, i, &a, why);
-		if (rc != 0 || ((a.head.flags & BS_MRD_IS_CALIBRATION) == 0 &&
-				a.head.idx.kspace_encode_step_1 % every != 0 &&
-				!(center && is_center(&a, lines))))
+		extra = rc == 0 && (a.head.flags & BS_MRD_IS_CALIBRATION) == 0 &&
+			a.head.idx.kspace_encode_step_1 % every != 0;
+		if (rc != 0 || (extra && !(center && is_center(&a, lines))))
 			continue;
+		a.head.flags |= extra ? flag : 0;
 		rc = bs_recording_append(to, &a.head, a.traj, a.data, why);
 	}
 	return rc;
@@ -217,7 +222,8 @@ int main(int argc, char **argv)
 	} else if (rc == 0) {
 		w.lines = lines_of(from);
 		rc = strcmp(mode, "every") == 0
-			     ? put_every(to, from, w.times, is(&w, "center"), &why)
+			     ? put_every(to, from, w.times, w.what[0] != '\0',
+					 is(&w, "flagged") ? BS_MRD_IS_CALIBRATION : 0, &why)
 			     : put_all(to, from, &w, &why);
 	}
 	if (to != NULL && rc == 0)

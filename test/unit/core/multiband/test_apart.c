@@ -83,6 +83,29 @@ static void flagged(void)
 	      "and nothing is in doubt");
 }
 
+/* Calibration lines between those of a group are of it; those before it are references. */
+static void embedded(void)
+{
+	const struct bs_mrd_acq of_group = line(3, 1, 0.0f);
+	const struct bs_mrd_acq of_other = line(1, 0, 0.0f);
+
+	memset(&info, 0, sizeof(info));
+	info.calibration = BS_CALIBRATION_EMBEDDED;
+	scan(6, 3, BS_REFERENCES_AUTO);
+	reference(0, 0.0f);
+	CHECK(!bs_apart_embeds(&a, &of_group), "no line of an image has come");
+	CHECK(group(1, 0), "a group");
+	CHECK(bs_apart_embeds(&a, &of_group), "the group's");
+	CHECK(!bs_apart_embeds(&a, &(struct bs_mrd_acq){ .idx.slice = 2 }), "another group's");
+	scan(6, 3, BS_REFERENCES_FIRST);
+	CHECK(!group(0, 0) && !group(2, 0), "references");
+	CHECK(!bs_apart_embeds(&a, &of_other), "a reference's");
+	CHECK(bs_apart_embeds(&a, &of_group), "another repetition's");
+	info.calibration = BS_CALIBRATION_SEPARATE;
+	scan(6, 3, BS_REFERENCES_FLAGGED);
+	CHECK(group(1, 0) && !bs_apart_embeds(&a, &of_group), "a scan whose lines are separate");
+}
+
 static void by_header(void)
 {
 	memset(&info, 0, sizeof(info));
@@ -176,6 +199,7 @@ static void counters(void)
 int main(void)
 {
 	flagged();
+	embedded();
 	by_header();
 	first();
 	counters();
