@@ -29,14 +29,28 @@ static bool is_same(const struct bs_mrd_encoding *e, const struct bs_scan_info *
 	       same_limit(&e->step1, &info->step1) && same_limit(&e->step2, &info->step2);
 }
 
-/* Returns true if the encoding's lines lie as far apart in k as those of the first one. */
-static bool has_steps(const struct bs_mrd_encoding *e, const struct bs_scan_info *info)
+/* The field of view of a readout's samples: encodedSpace may lack their oversampling. */
+static double sampled_mm(const uint32_t encoded[3], const float fov_mm[3], uint32_t samples)
+{
+	const bool lacks = encoded[0] > 0 && samples % encoded[0] == 0;
+
+	return (double)fov_mm[0] * (lacks ? samples / encoded[0] : 1);
+}
+
+/*
+ * Returns true if the encoding's lines, and samples, lie as far apart in k as those of the first
+ * one.
+ */
+static bool has_steps(const struct bs_mrd_encoding *e, const struct bs_scan_info *info,
+		      uint32_t samples)
 {
 	for (int a = 0; a < 3; a++) {
-		const double mm = (double)info->encoded_fov_mm[a];
+		const double mm = a == 0 ? sampled_mm(info->encoded, info->encoded_fov_mm, samples)
+					 : (double)info->encoded_fov_mm[a];
+		const double own = a == 0 ? sampled_mm(e->encoded, e->encoded_fov_mm, samples)
+					  : (double)e->encoded_fov_mm[a];
 
-		if (info->encoded[a] > 1 &&
-		    (!(mm > 0.0) || !(fabs((double)e->encoded_fov_mm[a] - mm) <= 1e-3 * mm)))
+		if (info->encoded[a] > 1 && (!(mm > 0.0) || !(fabs(own - mm) <= 1e-3 * mm)))
 			return false;
 	}
 	return true;
@@ -57,7 +71,7 @@ static bool calibrates(const struct bs_protocol *p, const struct bs_scan_info *i
 {
 	const uint32_t discarded = (uint32_t)head->discard_pre + head->discard_post;
 
-	return p->plan.on_grid && has_steps(e, info) &&
+	return p->plan.on_grid && has_steps(e, info, p->samples) &&
 	       head->number_of_samples == p->samples + discarded &&
 	       head->active_channels == p->coils && bs_readout_fits(p, head) &&
 	       is_line(p, info, head);

@@ -108,6 +108,13 @@ static void of_calibration(void)
 	info.more[1].encoded_fov_mm[1] = 0.0f;
 	CHECK(kind(2, BS_MRD_IS_CALIBRATION) == BS_KIND_OTHER, "of steps that nobody knows");
 	begin();
+	info.encoded[0] = 20;
+	info.encoded_fov_mm[0] = 100.0f;
+	CHECK(kind(2, BS_MRD_IS_CALIBRATION) == BS_KIND_CALIBRATION,
+	      "the first lacks the oversampling that this one has");
+	info.more[1].encoded_fov_mm[0] = 100.0f;
+	CHECK(kind(2, BS_MRD_IS_CALIBRATION) == BS_KIND_OTHER, "of half the field of view");
+	begin();
 	head.number_of_samples = 80;
 	CHECK(kind(2, BS_MRD_IS_CALIBRATION) == BS_KIND_OTHER, "of other samples");
 	begin();
