@@ -496,7 +496,8 @@ void bs_job_close(struct bs_job *j)
 void bs_job_names(FILE *to, const char *out, uint32_t images)
 {
 	const char *base = strrchr(out, '/') != NULL ? strrchr(out, '/') : out;
-	const char *ext = strrchr(base, '.');
+	const char *nii = strstr(base, ".nii.gz");
+	const char *ext = nii != NULL ? nii : strrchr(base, '.');
 	const int stem = ext != NULL ? (int)(ext - out) : (int)strlen(out);
 
 	if (images == 0)
