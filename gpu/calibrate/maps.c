@@ -443,7 +443,7 @@ int bs_maps_make(struct bs_maps *m, uint32_t frame, double cycles, bool *made, s
 	int rc;
 
 	*made = false;
-	/* with fewer places than samples a kernel leaves out signal that repeats: maps are 0 there */
+	/* a kernel of fewer places than samples finds no signal in places, and maps are 0 there */
 	for (int a = 0; a < 2 && !by_walsh(p); a++)
 		few[a] = 2 * espirit.kernel[a + 1] - 1;
 	if (!bs_region_box(m->region, frame, few, &m->box))

@@ -16,6 +16,8 @@ protocols = (
 	{ name = "grappa"; $small $quiet parallel = "grappa"; },
 	{ name = "zeros"; $small $quiet parallel = "grappa"; grappa: { lacking = "zeros"; }; },
 	{ name = "sense"; $small $quiet parallel = "sense"; image: { maps = "espirit"; }; },
+	{ name = "small"; $small $quiet parallel = "sense"; image: { maps = "espirit"; };
+	  espirit: { kernel = 4; }; },
 	{ name = "white"; $small $quiet noise: { whiten = "require"; }; },
 	{ name = "virtual"; $small $quiet virtual_coils = 4; parallel = "grappa"; } );
 CFG
@@ -26,6 +28,8 @@ check "reversed lines without phase correction" "${phantom[@]}" 3 --reversed -o 
 check "every third line" "${phantom[@]}" 3 --accel 3 --calibration embedded,2 -o third.h5
 check "every third line, with calibration" "${phantom[@]}" 3 --accel 3 --calibration embedded,18 \
 	-o calibrated.h5
+check "every third line, with a little" "${phantom[@]}" 3 --accel 3 --calibration embedded,8 \
+	-o little.h5
 check "every third line, calibrated elsewhere" "${phantom[@]}" 3 --accel 3 -o external.h5
 starts
 # lines of the log with these words, without the one that sums up a scan that has ended
@@ -51,12 +55,15 @@ lacks epi reversed 0 'acquisition 2 is a reversed line of slice 0' outcome
 lacks grappa third 0 'slice 0, contrast 0: parallel grappa needs 9 x 1 lines' outcome
 lacks virtual third 0 'slice 0, contrast 0: parallel grappa needs 9 x 1 lines' outcome
 lacks sense third 0 'slice 0: coil maps need' outcome
+lacks sense little 0 'slice 0: coil maps need 11 x 1 .*, there are [89] x 1' outcome
 lacks grappa external 0 "calibrationMode is 'external'" refused
 lacks white whole 0 'requires noise: no readout of it came' outcome
 for p in grappa sense virtual; do
 	"$BORESIDE" replay -c site.cfg --asap $patience -p $p calibrated.h5 >replay.txt 2>&1
 	check "$p: a scan that brings its calibration" grep -q "outcome: BS_OK" replay.txt
 done
+"$BORESIDE" replay -c site.cfg --asap $patience -p small little.h5 >replay.txt 2>&1
+check "small: a smaller kernel takes a little" grep -q "outcome: BS_OK" replay.txt
 # taken as it comes, and said to be partial; one repetition shown to hold what came and no more
 check "zeros: every third line of one repetition" "${phantom[@]}" 1 --accel 3 \
 	--calibration embedded,2 -o once.h5
