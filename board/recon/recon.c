@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "board/service/realtime.h"
-#include "board/service/usage.h"
 #include "core/frame/state.h"
 #include "core/thread/clock.h"
 
@@ -516,40 +515,6 @@ static int take_entry(struct recon_worker *w, uint64_t entry)
 	return 0;
 }
 
-/* Between two entries: the team's members write their records only when they are asked to. */
-static void note_costs(struct recon_worker *w)
-{
-	int64_t now;
-
-	if (!w->unnoted)
-		return;
-	now = bs_now_ns();
-	if (now - w->noted_ns < BS_THREAD_NS)
-		return;
-	bs_usage_note_team(&w->env->shm, w->team);
-	w->noted_ns = now;
-	w->unnoted = false;
-}
-
-/* Works ahead, or sleeps until there may be work; or polls for it, if so set, while a scan runs. */
-static void rest(struct recon_worker *w)
-{
-	struct bs_worker_env *env = w->env;
-
-	note_costs(w);
-	if (w->current != NULL &&
-	    (bs_recon_ahead(w->current->recon) || env->site.realtime.wait == BS_WAIT_POLL)) {
-		bs_worker_beat(env);
-		bs_usage_publish(&env->shm, BS_THREAD_RECON, bs_now_ns());
-		return;
-	}
-	bs_bell_announce(&env->me->bell);
-	if (bs_ring_count(env->shm.acq_ring) == 0)
-		bs_worker_sleep(env, NULL, 0, INT64_MAX);
-	else
-		bs_bell_awake(&env->me->bell, env->shm.bell_fd[env->who]);
-}
-
 static int work_off(struct recon_worker *w)
 {
 	struct bs_worker_env *env = w->env;
@@ -566,7 +531,7 @@ static int work_off(struct recon_worker *w)
 			atomic_store_explicit(&env->me->busy, busy, memory_order_relaxed);
 			rc = take_entry(w, entry);
 			atomic_store_explicit(&env->me->busy, BS_BUSY_NOT, memory_order_relaxed);
-			note_costs(w);
+			bs_recon_worker_note(w);
 			continue;
 		}
 		give_back(w, true);
@@ -574,7 +539,7 @@ static int work_off(struct recon_worker *w)
 			return 0;
 		if (w->current == NULL)
 			bs_recon_worker_reload(w);
-		rest(w);
+		bs_recon_worker_rest(w);
 	}
 	return rc;
 }

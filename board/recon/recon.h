@@ -69,6 +69,12 @@ void bs_recon_worker_measure(struct recon_worker *w);
 /* Keeps an image that later scans take, and begins to make W of it. The site has a study. */
 void bs_recon_worker_leave(struct recon_worker *w, const struct bs_recon_image *image);
 
+/* The next functions are in rest.c. */
+/* Between two entries: the team's members write their records only when they are asked to. */
+void bs_recon_worker_note(struct recon_worker *w);
+/* Works ahead, or sleeps until there may be work; or polls for it, if so set, while a scan runs. */
+void bs_recon_worker_rest(struct recon_worker *w);
+
 /* The next functions are in reload.c. */
 /* Does recon's part of a reload under way. Call when no scan is open and the queue is empty. */
 void bs_recon_worker_reload(struct recon_worker *w);

@@ -415,11 +415,15 @@ static int read_limits(struct bs_fail *why)
 			       "a stack may have %llu KiB here, %u are needed: ulimit -s 8192, or "
 			       "LimitSTACK=8M in the unit",
 			       (unsigned long long)r.rlim_cur >> 10, BS_READY_STACK_KIB);
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < BS_READY_FILES)
+	if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_max < BS_READY_FILES)
 		return bs_fail(why, BS_ERR_STATE,
 			       "a process may open %llu files here, %u are needed: ulimit -n 4096, "
 			       "or LimitNOFILE=4096 in the unit",
-			       (unsigned long long)r.rlim_cur, BS_READY_FILES);
+			       (unsigned long long)r.rlim_max, BS_READY_FILES);
+	if (r.rlim_cur < BS_READY_FILES) {
+		r.rlim_cur = BS_READY_FILES; /* gates raise it as far as they need */
+		(void)setrlimit(RLIMIT_NOFILE, &r);
+	}
 	return 0;
 }
 

@@ -147,8 +147,10 @@ static bool say_too_much(const struct bs_server *v)
 /* The client has ended its sending, and may still read. That is no error after its CLOSE. */
 static void ended(struct bs_client *c, int64_t now_ns)
 {
-	const struct bs_fail why = { BS_ERR_STATE, "the client's sending ended before its CLOSE" };
+	struct bs_fail why;
 
+	(void)bs_fail(&why, BS_ERR_STATE, "the client's sending ended before its CLOSE%s",
+		      c->feeding ? "; its scan ends with what came" : "");
 	c->quiet = true;
 	if (c->state == BS_CLIENT_CONFIG || c->shut)
 		bs_client_gone(c, now_ns);

@@ -296,7 +296,7 @@ static int run_dump2dcm(const char *folder, const char *dump, const char *out, s
 
 	if (rc > 0)
 		rc = bs_fail(why, BS_ERR_IO, "%s/%s: dump2dcm ended with %d: %s", folder, out, rc,
-			     said);
+			     said[0] != '\0' ? said : "it says nothing (is the disk full?)");
 	return rc;
 }
 

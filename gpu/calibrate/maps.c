@@ -448,9 +448,11 @@ int bs_maps_make(struct bs_maps *m, uint32_t frame, double cycles, bool *made, s
 		few[a] = 2 * espirit.kernel[a + 1] - 1;
 	if (!bs_region_box(m->region, frame, few, &m->box))
 		return bs_fail(why, BS_ERR_CALIBRATION,
-			       "slice %u: coil maps need %u x %u calibration lines (twice "
-			       "espirit.kernel less one), there are %u x %u",
-			       slice, few[0], few[1], m->box.lines[0], m->box.lines[1]);
+			       "slice %u: coil maps need %u x %u calibration lines%s, there are "
+			       "%u x %u",
+			       slice, few[0], few[1],
+			       by_walsh(p) ? "" : " (twice espirit.kernel less one)",
+			       m->box.lines[0], m->box.lines[1]);
 	if (m->version[slice] == m->box.version && m->removed[slice] == cycles)
 		return 0;
 	m->cycles = cycles;

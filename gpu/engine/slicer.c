@@ -12,7 +12,6 @@
 #include "gpu/grappa/separate.h"
 #include "gpu/image/cartesian.h"
 
-#define TAU 6.28318530717958647692
 /* References that differ from the lines by more than this part of them are not theirs. */
 #define FITS 0.5
 /* Weights that let a larger share of another slice through do not keep it out. */
@@ -23,7 +22,7 @@
 /* What is known of a group and contrast. */
 struct known {
 	uint32_t came;       /* reference lines so far, of all scans */
-	uint32_t met;        /* came, of the references whose weights were made, or tried */
+	uint32_t met, run;   /* came, and lines in a row, of those that weights were made of */
 	uint32_t compared;   /* lines of the frame that tells what follows */
 	bool phased, untold; /* untold: the lines do not tell whether the references are phased */
 	double left;
@@ -32,7 +31,7 @@ struct known {
 
 struct bs_slicer {
 	const struct bs_protocol *p;
-	uint32_t columns, lines, bands, sets;
+	uint32_t columns, lines, bands, sets, told; /* told: the set whose lines tell of others */
 	struct bs_slice *slice; /* weights; NULL: slices are solved for together */
 	struct bs_cart *cart;   /* states: pairs of slice and contrast */
 	uint8_t *have;          /* [pair][line]: 1: the reference has come */
@@ -266,10 +265,10 @@ static void find_phases(const struct bs_slicer *s, const double *cycles, uint32_
 			double (*phase)[2])
 {
 	for (uint32_t b = 0; b < s->bands; b++) {
-		const double angle = bare ? TAU * cycles[b] * ((double)y - s->lines / 2) : 0.0;
+		const double half = bare ? M_PI * cycles[b] * ((double)y - s->lines / 2) : 0.0;
 
-		phase[b][0] = cos(angle);
-		phase[b][1] = sin(angle);
+		phase[b][0] = cos(2.0 * half);
+		phase[b][1] = sin(2.0 * half);
 	}
 }
 
@@ -388,6 +387,8 @@ static int calibrate(struct bs_slicer *s, const uint8_t *have, const struct bs_s
 	gather(s, &told);
 	memcpy(s->cycles, cycles, sizeof(s->cycles));
 	k->met = k->came;
+	k->run = run.lines;
+	s->told = s->frame.set;
 	k->compared = s->count;
 	bare = left_over(s, &told, have, lines, cycles, true);
 	k->left = left_over(s, &told, have, lines, cycles, false);
@@ -467,7 +468,7 @@ int64_t bs_slicer_ahead(struct bs_slicer *s, struct bs_filler *filler, uint32_t 
 {
 	const int64_t start_ns = bs_now_ns();
 	const uint32_t pair = frame / bs_protocol_lanes(s->p);
-	const struct known *last = &s->known[s->frame.set];
+	const struct known *last = &s->known[s->told];
 	struct known *k = &s->known[pair % s->sets];
 	struct bs_slicer_frame *f = &s->frame;
 	struct bs_fail unsaid;
@@ -478,7 +479,9 @@ int64_t bs_slicer_ahead(struct bs_slicer *s, struct bs_filler *filler, uint32_t 
 	f->band = pair / s->sets;
 	const struct bs_pattern run = common(s, &f->at);
 
-	if (k->met != k->came && run.lines >= s->p->multiband.kernel[1]) {
+	if (run.lines < last->run) /* more references may be to come */
+		return 0;
+	if (k->met != k->came) {
 		k->phased = last->phased;
 		k->compared = 0;
 		(void)make_weights(s, f->set, &f->at, &run, s->cycles, &unsaid);

@@ -54,7 +54,6 @@ static const struct bs_option options[] = {
 	{ 0 },
 };
 
-/* Prints an error. Returns the exit status 1. */
 static int list_one(const struct request *q, const char *path)
 {
 	(void)q;
