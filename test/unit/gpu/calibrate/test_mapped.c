@@ -67,7 +67,7 @@ static int frame_of(struct armed *a, bool calibrates, int what)
 	for (uint32_t r = 0; rc == 0 && r < 18; r++) {
 		line(data, r, what);
 		rc = a->engine->add(a->self, 0, r, NULL, data, 20);
-		if (rc == 0 && calibrates && r >= 4 && r < 14)
+		if (rc == 0 && calibrates && r >= 3 && r < 15)
 			rc = a->engine->side(a->self, 0, BS_KIND_CALIBRATION, r, &head, data, 20);
 	}
 	return rc;
