@@ -461,7 +461,10 @@ void bs_ingest_log_made(struct ingest *in, struct bs_ingest_scan *scan);
 void bs_ingest_log_over(struct ingest *in, const struct bs_ingest_scan *scan);
 /* True if the log is sealed or given up, or its disk is too slow to wait for. */
 bool bs_ingest_log_ended(const struct ingest *in, const struct bs_ingest_scan *scan);
-/* True if the newest scan's log is sealed or given up: only then may the next scan's log begin. */
+/*
+ * True if the newest scan's log is sealed, or was given up when its scan was over: only then
+ * may the next scan's log begin.
+ */
 bool bs_ingest_log_closed(const struct ingest *in);
 /* Notes facts of the closed log in shared memory, for use while the next scan's log is written. */
 void bs_ingest_log_note(struct ingest *in);

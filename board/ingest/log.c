@@ -182,7 +182,7 @@ bool bs_ingest_log_ended(const struct ingest *in, const struct bs_ingest_scan *s
 bool bs_ingest_log_closed(const struct ingest *in)
 {
 	return in->log == NULL || bs_ingest_log_apart(in, &in->now) || is_noted(&in->now) ||
-	       bs_keeper_closed(in->log);
+	       (bs_keeper_closed(in->log) && !bs_keeper_unended(in->log));
 }
 
 const char *bs_ingest_log_lacks(const struct ingest *in, const struct bs_ingest_scan *scan)

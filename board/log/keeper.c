@@ -190,6 +190,11 @@ bool bs_keeper_closed(const struct bs_keeper *k)
 	return end != 0 && atomic_load(&k->r->done) >= end;
 }
 
+bool bs_keeper_unended(const struct bs_keeper *k)
+{
+	return atomic_load(&k->r->unended) == 1 + atomic_load(&k->r->begun);
+}
+
 bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns)
 {
 	return bs_keeper_closed(k) || (atomic_load(&k->r->end) != 0 && !k->o.required &&

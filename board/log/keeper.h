@@ -121,6 +121,11 @@ void bs_keeper_made(struct bs_keeper *k, uint64_t session);
 /* True if the log does not change any more: it is sealed, or its thread has given it up. */
 bool bs_keeper_closed(const struct bs_keeper *k);
 /*
+ * True if an early end was given up: the log does not say that its images are to be made, and a
+ * later one would hide it at a new start.
+ */
+bool bs_keeper_unended(const struct bs_keeper *k);
+/*
  * True if the log is closed, or, unless it is required, BS_KEEPER_SLOW_NS have passed since end: do
  * not wait for it.
  */

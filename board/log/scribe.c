@@ -209,11 +209,16 @@ static bool is_sealed(const struct bs_keeper *k)
 	return bs_log_has_end(k->o.spec->dir, name);
 }
 
-/* Has the stock end the log of the last OPEN, which this process cannot: OUTCOME names it. */
+/*
+ * Has the stock end the log of the last OPEN, which this process cannot: OUTCOME names it. early:
+ * there is no OUTCOME yet, and the next scan waits for it.
+ */
 static void end_later(struct bs_keeper *k, bool early)
 {
 	char name[BS_LOG_NAME];
 
+	if (early) /* the scan's are the last entries: no other one is opened before */
+		atomic_store(&k->r->unended, 1 + atomic_load(&k->r->begun));
 	if (early || k->r->session == 0 || k->opened != atomic_load(&k->r->open_at))
 		return;
 	bs_scribe_name(k->r, name);

@@ -66,6 +66,8 @@ struct bs_log_record {
 	/* all message numbers up to this one were held once the last entry that is done was put */
 	_Atomic uint64_t mark;
 	_Atomic uint32_t failed; /* 1 if the scan's log cannot be written; fault says why */
+	/* 1 + number of the OPEN whose scan's early end was given up; 0: none was */
+	_Atomic uint64_t unended;
 	_Atomic uint64_t
 		given_up; /* number of the scan's messages that were given up while in the ring */
 	/* counts since the service started */

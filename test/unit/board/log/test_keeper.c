@@ -279,6 +279,31 @@ static void test_ends_failed(void)
 	CHECK(files_in(dir, BS_LOG_SUFFIX) == 0, "what was given up is not begun again");
 }
 
+/* An early end that no log has: the next scan is not to be opened before this one is over. */
+static void test_unended(void)
+{
+	open_scan(11);
+	put(11, 1);
+	AWAIT(durable(1));
+	bs_keeper_end(&k, true, bs_now_ns());
+	AWAIT(bs_keeper_closed(&k));
+	CHECK(!bs_keeper_unended(&k), "the log says that its images are to be made");
+	open_scan(12);
+	put(12, 1);
+	AWAIT(durable(1));
+	atomic_store(&disk_full, true);
+	put(12, 2);
+	AWAIT(atomic_load(&shared->record.failed) != 0);
+	bs_keeper_end(&k, true, bs_now_ns());
+	AWAIT(bs_keeper_closed(&k));
+	CHECK(bs_keeper_unended(&k), "the log does not say so");
+	atomic_store(&disk_full, false);
+	open_scan(13);
+	CHECK(!bs_keeper_unended(&k), "and that is not the next one's");
+	end_scan();
+	clean();
+}
+
 /* A stock that is busy while more is asked of it than there are places for requests. */
 static atomic_bool stock_waits;
 
@@ -334,6 +359,7 @@ int main(void)
 	test_goes_on();
 	test_hangs();
 	test_waits();
+	test_unended();
 	test_ends_full();
 	test_ends_failed();
 	bs_keeper_stop(&k);
