@@ -192,7 +192,9 @@ bool bs_keeper_closed(const struct bs_keeper *k)
 
 bool bs_keeper_unended(const struct bs_keeper *k)
 {
-	return atomic_load(&k->r->unended) == 1 + atomic_load(&k->r->begun);
+	const uint64_t end = atomic_load(&k->r->end);
+
+	return end != 0 && atomic_load(&k->r->unended) == end;
 }
 
 bool bs_keeper_ended(const struct bs_keeper *k, int64_t now_ns)
@@ -311,6 +313,7 @@ void bs_keeper_words(struct bs_keeper *k, char *out, size_t cap)
 	const bool named = bs_keeper_name(k)[0] != '\0';
 	const bool waits = atomic_load(&r->done) < atomic_load(&r->end);
 
+	atomic_store(&r->over, atomic_load(&r->end));
 	if (waits)
 		atomic_store(&r->abandon, atomic_load(&r->end));
 	if (named && n == 0)

@@ -210,29 +210,31 @@ static bool is_sealed(const struct bs_keeper *k)
 }
 
 /*
- * Has the stock end the log of the last OPEN, which this process cannot: OUTCOME names it. early:
- * there is no OUTCOME yet, and the next scan waits for it.
+ * Has the stock end the log of the last OPEN, which this process cannot: OUTCOME names it. end: of
+ * its scan, as in the record. early: there was no OUTCOME when that was put. If there still is none
+ * the next scan waits for it, and the stock is asked then.
  */
-static void end_later(struct bs_keeper *k, bool early)
+static void end_later(struct bs_keeper *k, uint64_t end, bool early)
 {
 	char name[BS_LOG_NAME];
 
-	if (early) /* the scan's are the last entries: no other one is opened before */
-		atomic_store(&k->r->unended, 1 + atomic_load(&k->r->begun));
+	early = early && atomic_load(&k->r->over) < end;
+	if (early)
+		atomic_store(&k->r->unended, end);
 	if (early || k->r->session == 0 || k->opened != atomic_load(&k->r->open_at))
 		return;
 	bs_scribe_name(k->r, name);
 	bs_stock_seal(&k->stock, name);
 }
 
-static bool finish_log(struct bs_keeper *k, bool early)
+static bool finish_log(struct bs_keeper *k, uint64_t end, bool early)
 {
 	char name[BS_LOG_NAME];
 	struct bs_fail why;
 	int rc;
 
 	if (k->r->state == BS_SPOOL_NO_LOG) {
-		end_later(k, early);
+		end_later(k, end, early);
 		return true;
 	}
 	if (!commit(k))
@@ -266,7 +268,7 @@ static bool take_entry(struct bs_keeper *k, const struct bs_spool_entry *e, uint
 	else if (e->kind == BS_SPOOL_MESSAGE)
 		good = k->r->state == BS_SPOOL_NO_LOG || append(k, e);
 	else if (e->kind == BS_SPOOL_END)
-		good = finish_log(k, e->early != 0);
+		good = finish_log(k, e->index + 1, e->early != 0);
 	if (!good)
 		return false;
 	k->read = next;
@@ -288,6 +290,7 @@ static bool take_entry(struct bs_keeper *k, const struct bs_spool_entry *e, uint
 static void give_up(struct bs_keeper *k, uint64_t entries)
 {
 	const uint64_t head = atomic_load(&k->r->head);
+	uint64_t end;
 
 	if (k->read_entries >= entries && atomic_load(&k->r->done) >= entries)
 		return;
@@ -304,11 +307,12 @@ static void give_up(struct bs_keeper *k, uint64_t entries)
 		if (e->kind == BS_SPOOL_OPEN)
 			k->opened = e->index;
 		if (e->kind == BS_SPOOL_END) /* before the next scan's OPEN is read */
-			end_later(k, e->early != 0);
+			end_later(k, e->index + 1, e->early != 0);
 		k->read = bs_spool_behind(k, k->read);
 	}
-	if (atomic_load(&k->r->end) != 0) /* its entry may have had no room */
-		end_later(k, k->r->early != 0);
+	end = atomic_load(&k->r->end);
+	if (end != 0) /* its entry may have had no room */
+		end_later(k, end, k->r->early != 0);
 	atomic_store(&k->r->failed, 0); /* of no other scan: the next one's log is tried at once */
 	publish(k, false);
 }

@@ -48,6 +48,7 @@ struct bs_log_record {
 	_Atomic uint64_t lacking; /* number of messages of all scans that are in no scan's log */
 	_Atomic uint64_t begun;   /* number of the entry of the scan's OPEN */
 	_Atomic uint64_t end;  /* number after the entry of the scan's end; 0: it has not ended */
+	_Atomic uint64_t over; /* value of end of the last scan that has its outcome */
 	uint32_t skips;        /* 1 if there was no room for the scan's OPEN: the scan has no log */
 	uint32_t endless;      /* 1 if there was no room for the scan's end */
 	uint32_t early;        /* 1 if the scan's end came before its images were made */
@@ -65,9 +66,8 @@ struct bs_log_record {
 	_Atomic uint64_t done; /* number of entries that are durable, or given up */
 	/* all message numbers up to this one were held once the last entry that is done was put */
 	_Atomic uint64_t mark;
-	_Atomic uint32_t failed; /* 1 if the scan's log cannot be written; fault says why */
-	/* 1 + number of the OPEN whose scan's early end was given up; 0: none was */
-	_Atomic uint64_t unended;
+	_Atomic uint32_t failed;  /* 1 if the scan's log cannot be written; fault says why */
+	_Atomic uint64_t unended; /* value of end of the last scan whose early end was given up */
 	_Atomic uint64_t
 		given_up; /* number of the scan's messages that were given up while in the ring */
 	/* counts since the service started */

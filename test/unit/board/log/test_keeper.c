@@ -161,8 +161,11 @@ static void test_goes_on(void)
 	clean();
 }
 
-/* A call that hangs: after a while nothing is waited for, and the outcome does not wait either. */
-static void test_hangs(void)
+/*
+ * A call that hangs: after a while nothing is waited for, and the outcome does not wait either.
+ * early: the images were not made when the scan ended.
+ */
+static void test_hangs(bool early)
 {
 	struct bs_wire_ack ack = { 0 };
 	char words[128];
@@ -180,7 +183,7 @@ static void test_hangs(void)
 	CHECK(bs_keeper_due(&k) <= later, "it is looked at again by then");
 	(void)bs_keeper_look(&k, 2, later, &ack);
 	CHECK(ack.durable == 2 && ack.unprotected == 1, "too slow: unprotected");
-	bs_keeper_end(&k, false, bs_now_ns());
+	bs_keeper_end(&k, early, bs_now_ns());
 	CHECK(!bs_keeper_ended(&k, k.ended_ns) && bs_keeper_ended(&k, later + BS_KEEPER_SLOW_NS),
 	      "the scan's end waits for a while");
 	bs_keeper_words(&k, words, sizeof(words));
@@ -357,7 +360,8 @@ int main(void)
 	test_fails();
 	test_full_ring();
 	test_goes_on();
-	test_hangs();
+	test_hangs(false);
+	test_hangs(true);
 	test_waits();
 	test_unended();
 	test_ends_full();
