@@ -353,12 +353,15 @@ static void put_outside(struct bs_text *t, const char *what, uint32_t size, uint
 
 static const char *const axis_lines[2] = { "line", "partition" };
 
-/* Returns true where lines that an accelerated scan leaves out appear as folds in the images. */
+/*
+ * Returns true where lines that an accelerated scan leaves out appear as folds in the images.
+ * Method sense on a grid solves as if all had come: Q is made when the protocol is armed.
+ */
 static bool folds(const struct bs_protocol *p)
 {
 	const struct bs_plan *plan = &p->plan;
 
-	return !plan->accelerated && !plan->joint;
+	return !plan->accelerated && (!plan->joint || plan->on_grid);
 }
 
 /* Returns true if every line of the grid has come, whatever the header says. */

@@ -17,6 +17,9 @@ node: { name = "test"; run_dir = "run"; cache_dir = ""; threads = 1; acq_slots =
 sinks: ( { type = "cfl"; dir = "out"; } );
 protocols: (
   { name = "prisma"; $prisma samples = 128; contrasts = 2; readouts = "header"; $quiet },
+  { name = "solved"; ${prisma/cartesian/sense} samples = 128; contrasts = 2;
+    readouts = "header"; $quiet trajectory: { type = "cartesian"; };
+    image: { maps = "espirit"; }; ls: { lambda = 0.01; }; },
   { name = "asym"; $prisma samples = 96; readouts = "header"; $quiet },
   { name = "few"; $prisma samples = 128; contrasts = 2; readouts = "header"; readouts_max = 47;
     $quiet },
@@ -72,6 +75,8 @@ done <<'END'
 scan/prisma2d_dual_20ch|prisma|2|64|
 scan/prisma2d_R2_acs16|prisma|2|32|accelerated 2 x 1, and this protocol does not unfold it
 scan/prisma2d_R3_acs24|prisma|2|21|accelerated 3 x 1, and this protocol does not unfold it
+scan/prisma2d_R3_acs24|solved|2|21|accelerated 3 x 1, and this protocol does not unfold it
+scan/prisma2d_noise_20ch|solved|1|64|
 scan/prisma2d_R3_sep|prisma|2|21|accelerated 3 x 1, and this protocol does not unfold it
 scan/prisma2d_pf6_8|prisma|2|48|lines 48 to 63 of 64 were not measured (partial Fourier)
 scan/prisma2d_pf6_8_early|prisma|1|48|lines 0 to 15 of 64 were not measured (partial Fourier)

@@ -29,6 +29,8 @@ const char *bs_known_untold(const struct bs_protocol *p)
 		return "references that are images, or as many slices at once as coils";
 	if (plan->maps == BS_PLAN_MAPS_SCAN && p->maps == BS_MAPS_WALSH)
 		return "maps that are means of many voxels";
+	if (plan->maps == BS_PLAN_MAPS_SCAN && plan->joint && !plan->accelerated)
+		return "method sense on a grid, by maps of the scan";
 	if (p->prior.kind != BS_PRIOR_NONE || p->frame_step > 0)
 		return "a prior, or windows, beside what a scan brings";
 	return NULL;
