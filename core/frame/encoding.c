@@ -29,12 +29,13 @@ static bool is_same(const struct bs_mrd_encoding *e, const struct bs_scan_info *
 	       same_limit(&e->step1, &info->step1) && same_limit(&e->step2, &info->step2);
 }
 
-/* The field of view of a readout's samples: encodedSpace may lack their oversampling. */
-static double sampled_mm(const uint32_t encoded[3], const float fov_mm[3], uint32_t samples)
+/* The field of view that is sampled: of a readout's encodedSpace may lack the oversampling. */
+static double sampled_mm(const uint32_t encoded[3], const float fov_mm[3], uint32_t samples,
+			 int axis)
 {
-	const bool lacks = encoded[0] > 0 && samples % encoded[0] == 0;
+	const uint32_t times = axis == 0 ? bs_readout_oversampling(samples, encoded[0]) : 1;
 
-	return (double)fov_mm[0] * (lacks ? samples / encoded[0] : 1);
+	return (double)fov_mm[axis] * (times > 0 ? times : 1);
 }
 
 /*
@@ -45,10 +46,8 @@ static bool has_steps(const struct bs_mrd_encoding *e, const struct bs_scan_info
 		      uint32_t samples)
 {
 	for (int a = 0; a < 3; a++) {
-		const double mm = a == 0 ? sampled_mm(info->encoded, info->encoded_fov_mm, samples)
-					 : (double)info->encoded_fov_mm[a];
-		const double own = a == 0 ? sampled_mm(e->encoded, e->encoded_fov_mm, samples)
-					  : (double)e->encoded_fov_mm[a];
+		const double mm = sampled_mm(info->encoded, info->encoded_fov_mm, samples, a);
+		const double own = sampled_mm(e->encoded, e->encoded_fov_mm, samples, a);
 
 		if (info->encoded[a] > 1 && (!(mm > 0.0) || !(fabs(own - mm) <= 1e-3 * mm)))
 			return false;

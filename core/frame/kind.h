@@ -92,14 +92,20 @@ static inline bool bs_kind_answered(const struct bs_protocol *p, enum bs_kind ki
 	return (p->answers.kinds >> (unsigned)kind & 1u) != 0;
 }
 
+/* Returns true if calibration lines lie between those of images, as the header says. */
+static inline bool bs_scan_embedded(const struct bs_scan_info *info)
+{
+	return info->calibration == BS_CALIBRATION_EMBEDDED ||
+	       info->calibration == BS_CALIBRATION_INTERLEAVED;
+}
+
 /*
  * Returns true if this scan's calibration lines are lines of its images, too, whatever their
  * flags. Lines of one slice are none of an image of several.
  */
 static inline bool bs_scan_embeds(const struct bs_protocol *p, const struct bs_scan_info *info)
 {
-	return p->plan.embeds && (info->calibration == BS_CALIBRATION_EMBEDDED ||
-				  info->calibration == BS_CALIBRATION_INTERLEAVED);
+	return p->plan.embeds && bs_scan_embedded(info);
 }
 
 /*

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/frame/kind.h"
+
 /* The phase of a band from a line to the next: the protocol's, the header's, else 1 / bands. */
 static double cycles_of(const struct bs_apart *a, const struct bs_scan_info *info, uint32_t band)
 {
@@ -24,8 +26,7 @@ void bs_apart_scan(struct bs_apart *a, const struct bs_protocol *p, const struct
 	a->bands = p->multiband.factor;
 	a->groups = bs_multiband_groups(&p->multiband, p->slices);
 	a->by = p->multiband.references;
-	a->embeds = info->calibration == BS_CALIBRATION_EMBEDDED ||
-		    info->calibration == BS_CALIBRATION_INTERLEAVED;
+	a->embeds = bs_scan_embedded(info);
 	a->places = info->places;
 	memcpy(a->band_mm, info->band_mm, sizeof(a->band_mm));
 	for (uint32_t b = 0; b < a->bands; b++)

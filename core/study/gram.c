@@ -5,11 +5,9 @@
 
 #include "core/sizes.h"
 
-#define BLOCK BS_GRAM_BLOCK
-
 /* A block's samples in double; sums of a coil with the coils up to it. */
 struct block {
-	double re[BLOCK][BS_GRAM_COILS], im[BLOCK][BS_GRAM_COILS];
+	double re[BS_GRAM_BLOCK][BS_GRAM_COILS], im[BS_GRAM_BLOCK][BS_GRAM_COILS];
 	double sum_re[BS_GRAM_COILS], sum_im[BS_GRAM_COILS];
 };
 
@@ -18,7 +16,7 @@ static void load_samples(struct block *b, uint32_t coils, uint32_t first, uint32
 			 const unsigned char *data, size_t stride)
 {
 	for (uint32_t c = 0; c < coils; c++) {
-		float v[2 * BLOCK];
+		float v[2 * BS_GRAM_BLOCK];
 
 		memcpy(v, data + 8 * (c * stride + first), 8 * (size_t)n);
 		for (uint32_t s = 0; s < n; s++) {
@@ -48,8 +46,8 @@ void bs_gram_add(double *gram, uint32_t coils, uint32_t samples, const void *dat
 {
 	struct block b;
 
-	for (uint32_t first = 0; first < samples; first += BLOCK) {
-		const uint32_t n = samples - first < BLOCK ? samples - first : BLOCK;
+	for (uint32_t first = 0; first < samples; first += BS_GRAM_BLOCK) {
+		const uint32_t n = bs_least(samples - first, BS_GRAM_BLOCK);
 
 		load_samples(&b, coils, first, n, data, stride);
 		for (uint32_t i = 0; i < coils; i++) {
@@ -75,11 +73,11 @@ static void sum_block(void *arg, int task)
 {
 	const struct spread *r = arg;
 	const size_t square = (size_t)r->coils * r->coils;
-	const uint32_t first = (uint32_t)task * BLOCK;
+	const uint32_t first = (uint32_t)task * BS_GRAM_BLOCK;
 	double *sums = r->sums + (uint32_t)task * square;
 
 	memset(sums, 0, square * sizeof(*sums));
-	bs_gram_add(sums, r->coils, bs_least(r->samples - first, BLOCK),
+	bs_gram_add(sums, r->coils, bs_least(r->samples - first, BS_GRAM_BLOCK),
 		    r->data + 8 * (size_t)first, r->stride);
 }
 
@@ -87,7 +85,7 @@ void bs_gram_spread(struct bs_team *team, double *gram, uint32_t coils, uint32_t
 		    const void *data, size_t stride)
 {
 	const size_t square = (size_t)coils * coils;
-	const uint32_t blocks = (samples + BLOCK - 1) / BLOCK;
+	const uint32_t blocks = (samples + BS_GRAM_BLOCK - 1) / BS_GRAM_BLOCK;
 	struct spread r = { gram + square, coils, samples, data, stride };
 
 	bs_team_do(team, sum_block, &r, (int)blocks);
